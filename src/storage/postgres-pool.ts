@@ -1,5 +1,6 @@
 import pg from "pg";
 import { MINUTE_MS } from "../kernel/durations.ts";
+import { certificateEnds } from "./certificates.ts";
 import { isOutOfConnections, isOutOfRoom, translate } from "./failure.ts";
 import { Places, type Use } from "./places.ts";
 import { clientOf, type PostgresHosts } from "./postgres-hosts.ts";
@@ -23,6 +24,14 @@ interface PoolOptions {
   onRefused?: () => void;
 }
 
+export interface PoolFigures {
+  inUse: number;
+  idle: number;
+  waiting: number;
+  /** Of the certificates that a connection needs, when the first ends; without TLS there is none. */
+  certificateEndsAt: number | undefined;
+}
+
 /** A few tries, as others may be refused at the same time. */
 const MAX_REFUSALS = 3;
 
@@ -34,6 +43,8 @@ export class PostgresPool {
   readonly #onRefused: () => void;
   /** Connections that were made before `renew` are not given out any more. */
   #current = new WeakSet<pg.PoolClient>();
+  /** As the newest connection shows. */
+  #certificateEndsAt: number | undefined;
 
   constructor({ hosts, settings, onError, onRefused = () => {} }: PoolOptions) {
     this.#onRefused = onRefused;
@@ -67,6 +78,8 @@ export class PostgresPool {
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
       this.#current.add(client);
+      const ends = certificateEnds(client).map(({ endsAt }) => endsAt);
+      this.#certificateEndsAt = ends.length === 0 ? undefined : Math.min(...ends);
     });
   }
 
@@ -113,9 +126,10 @@ export class PostgresPool {
     this.#current = new WeakSet();
   }
 
-  figures(): { inUse: number; idle: number; waiting: number } {
+  figures(): PoolFigures {
     const { totalCount, idleCount: idle } = this.#pool;
-    return { inUse: totalCount - idle, idle, waiting: this.#places.waiting };
+    const certificateEndsAt = this.#certificateEndsAt;
+    return { inUse: totalCount - idle, idle, waiting: this.#places.waiting, certificateEndsAt };
   }
 
   end(): Promise<void> {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { freeBytesAt } from "../kernel/free-bytes.ts";
 import { FILE_WATCH_MS, SQLITE_LEAST_FREE_BYTES } from "../kernel/limits.ts";
@@ -16,6 +16,18 @@ export function createForOwner(file: string): void {
   if (existsSync(file)) return;
   makeFolder(dirname(file), 0o700);
   closeSync(openSync(file, "a", 0o600));
+}
+
+/** Whether the file is where nothing can be written. */
+export function isOnReadOnlyDisk(file: string): boolean {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+    // Of a disk that became read-only because of a fault, opening alone may tell. No locks are taken on the log that closing it could end.
+    closeSync(openSync(`${file}-wal`, "r+"));
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EROFS";
+  }
 }
 
 interface OpenFile {

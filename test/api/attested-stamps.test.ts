@@ -370,6 +370,39 @@ onEachEngine("stamps that a token attests", (server) => {
     assert.match(removal.body.message, /MFA policy of the user asks for codes/);
   });
 
+  it("do not count without the contact, also where its loss was asked for before the stamp and stored after it", async () => {
+    const { root } = await createWorld(server());
+    const { client } = root;
+    const [losing, last] = [await addUser(client), await addUser(client)];
+    const { userId } = losing;
+    const userEmail = newAddress();
+    await client.result("update_user", { userId, userEmail });
+    const code = await byCode(client, userEmail);
+    await client.result("update_root_quorum", { threshold: 3, userIds: [root.userId, userId, last.userId] });
+    const asked = async () => {
+      const { activity } = (await rename(client)).body;
+      const { body } = await approve(client, activity, code);
+      assert.equal(body.activity.votes.length, 2, JSON.stringify(body));
+      return activity;
+    };
+    const [counted, lost] = [await asked(), await asked()];
+    await server().opened.database.transact(client.organizationId, (tx) =>
+      tx
+        .updateTable("votes")
+        .set({ created_at: Date.now() + 60_000 })
+        .where("organization_id", "=", client.organizationId)
+        .where("user_id", "=", userId)
+        .execute(),
+    );
+    const voted = async (voter: Client, { fingerprint }: Json) =>
+      (await voter.submit("approve_activity", { fingerprint })).body.activity.status;
+    assert.equal(await voted(last.client, counted), COMPLETED);
+    const { activity } = (await client.submit("update_user", { userId, userEmail: newAddress() })).body;
+    await voted(losing.client, activity);
+    assert.equal(await voted(last.client, activity), COMPLETED);
+    assert.equal(await voted(last.client, lost), "ACTIVITY_STATUS_CONSENSUS_NEEDED", "two of three approve");
+  });
+
   it("vote as their user, whose login waits for what MFA asks, and keeps its grade", async () => {
     const { root } = await createWorld(server());
     const contact = newAddress();

@@ -81,6 +81,45 @@ for (const engine of engines) {
       assert.equal(await nameNow(), "By the same body");
     });
 
+    it("carries nothing out again when the same body comes from others once it is decided", async () => {
+      const body = rename("Once");
+      const { activity } = (await root.post(path, body)).body;
+      const { fingerprint } = activity;
+      await second.client.submit("approve_activity", { fingerprint });
+      const next = (await root.post(path, rename("Next"))).body.activity;
+      await second.client.submit("approve_activity", { fingerprint: next.fingerprint });
+      for (const { client } of [second, outsider, { client: root }]) {
+        const again = (await client.post(path, body)).body.activity;
+        assert.deepEqual([again.id, again.status], [activity.id, "ACTIVITY_STATUS_COMPLETED"]);
+        assert.equal(again.votes.length, 2);
+      }
+      assert.equal(await nameNow(), "Next");
+    });
+
+    it("is not asked again when the body comes again of what was denied, rejected or failed", async () => {
+      const name = await nameNow();
+      const denied = outsider.client.submitBody("update_organization_name", { organizationName: "Denied" });
+      for (const client of [outsider.client, outsider.client, root, second.client]) {
+        assert.equal((await client.post(path, denied)).status, 403, "also from those who could allow it");
+      }
+      const [{ fingerprint }] = (await root.read("list_activities")).activities;
+      const late = await root.submit("approve_activity", { fingerprint });
+      assert.match(late.body.message, /can no longer be voted on/);
+
+      const rejected = rename("Rejected");
+      const asked = (await root.post(path, rejected)).body.activity;
+      await second.client.submit("reject_activity", { fingerprint: asked.fingerprint });
+      for (const client of [root, second.client]) {
+        assert.equal((await client.post(path, rejected)).body.activity.status, "ACTIVITY_STATUS_REJECTED");
+      }
+      const nobody = root.submitBody("update_user_name", { userId: newId(), userName: "Nobody" });
+      for (const { client } of [{ client: root }, second, second]) {
+        const { activity } = (await client.post("/public/v1/submit/update_user_name", nobody)).body;
+        assert.equal(activity.status, client === root ? "ACTIVITY_STATUS_CONSENSUS_NEEDED" : "ACTIVITY_STATUS_FAILED");
+      }
+      assert.equal(await nameNow(), name);
+    });
+
     it("asks the signer when the last vote is there", async () => {
       const key = { privateKeyName: "k", curve: "CURVE_ED25519", privateKeyTags: [], addressFormats: [] };
       const first = await root.submit("create_private_keys", { privateKeys: [key] });

@@ -203,6 +203,37 @@ for (const engine of engines) {
       await root.result("delete_user_tags", { userTagIds: [userTagId] });
     });
 
+    it("that have come to allow it have anybody bring it about, who still cannot reject it", async () => {
+      await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
+      const { id: activityId, fingerprint } = (await sign(ada, "enough")).body.activity;
+      const carol = await addUser(root, "Carol");
+      const vote = (path: string) => carol.client.submit(path, { fingerprint });
+      for (const path of ["approve_activity", "reject_activity"]) assert.equal((await vote(path)).status, 403, path);
+      await create({ consensus: is(ada), condition: signs });
+      const seen = await carol.client.read("get_activity", { activityId });
+      assert.deepEqual([seen.activity.canApprove, seen.activity.canReject], [true, false]);
+      assert.equal((await vote("reject_activity")).status, 403);
+      assert.equal((await vote("approve_activity")).body.activity?.status, "ACTIVITY_STATUS_COMPLETED");
+    });
+
+    it("see the credential that a user approved with last, and not the one before", async () => {
+      const key = generateApiKey();
+      const { apiKeyIds } = await root.result("create_api_keys", { userId: ada.userId, apiKeys: [apiKeyParams(key)] });
+      const both = `${is(ada)} && ${is(bob)}`;
+      const policyId = await create({ consensus: both, condition: signs });
+      const { fingerprint } = (await sign(ada, "with another key")).body.activity;
+      const policyConsensus = `${both} && credentials.any(credential, credential.id == '${apiKeyIds[0]}')`;
+      await root.result("update_policy", { policyId, policyConsensus }, { type: "ACTIVITY_TYPE_UPDATE_POLICY_V2" });
+      const approve = async (client: Client) =>
+        (await client.submit("approve_activity", { fingerprint })).body.activity;
+      const replaced = await approve(ada.client.with({ key }));
+      assert.deepEqual(
+        replaced.votes.map(({ publicKey }: Json) => publicKey),
+        [key.publicKey],
+      );
+      assert.equal((await approve(bob.client)).status, "ACTIVITY_STATUS_COMPLETED");
+    });
+
     it("end with one rejection of a user they name", async () => {
       await create({ consensus: `${is(ada)} && ${is(bob)}`, condition: signs });
       const { fingerprint } = (await sign(ada, "rejected")).body.activity;

@@ -89,12 +89,9 @@ export const canShow = (view: AuthorityView, userId: string, groups: readonly Me
  * @throws OutOfBudget
  */
 export function canRemoveMfa(view: AuthorityView, userId: string, evaluate: EvaluateCondition): boolean {
-  const policies = view.part("mfaPolicies", userId);
-  const shown = lastingMethodsOf(view, userId);
-  const mfaPolicy = { resource: "MFA_POLICY", action: "DELETE" };
-  return policies.every(({ id: mfaPolicyId }) => {
-    const activity = activityFacts("ACTIVITY_TYPE_DELETE_MFA_POLICY", mfaPolicy, { userId, mfaPolicyId });
-    const applying = policies.find(({ condition }) => applies(evaluate(condition, { activity })));
-    return applying === undefined || areMet(applying.requiredMethods, shown);
-  });
+  const deletion = { resource: "MFA_POLICY", action: "DELETE" };
+  // No condition sees which one is deleted, so that the same one guards them all.
+  const activity = activityFacts("ACTIVITY_TYPE_DELETE_MFA_POLICY", deletion, {});
+  const guarding = view.part("mfaPolicies", userId).find(({ condition }) => applies(evaluate(condition, { activity })));
+  return guarding === undefined || canShow(view, userId, guarding.requiredMethods);
 }

@@ -121,7 +121,6 @@ export async function judgeVote(
   }
   const problem = await onFacts(read, facts, budget, (steps) => sessionScopeProblem(facts, actor, steps));
   if (problem !== undefined) throw scopeDenial(problem);
-  if (existing.wantsProofs && approves) refuseLargeBody(ballot.message);
   if (how === "resubmitted") refuseManyLargeMessages(votes, ballot);
   const { operation, version, intent } = proposal;
   // With MFA, a further credential is recorded in addition to the first. Otherwise it replaces the first.
