@@ -11,7 +11,7 @@ import { DatabaseFailure, SQLITE_FULL, translate } from "./failure.ts";
  * the last one, and remove the write-ahead log.
  */
 
-/** Makes the file if it is missing. SQLite gives the files beside it, -wal and -shm, the rights of this one. */
+/** Creates the file if it is missing. SQLite creates the files beside it, -wal and -shm, with the same permissions. */
 export function createForOwner(file: string): void {
   if (existsSync(file)) return;
   makeFolder(dirname(file), 0o700);
@@ -20,14 +20,13 @@ export function createForOwner(file: string): void {
 
 interface OpenFile {
   path: string;
-  /** Undefined where there is none. */
+  /** Undefined if the file does not exist. */
   identity: string | undefined;
 }
 
 /**
- * Tells whether the files that SQLite has open are still those at their paths. One that was removed or replaced goes on taking
- * writes which nobody will ever read again, so nothing is to be read or written any more: only a restart opens what is there
- * now.
+ * Detects whether the files that SQLite has open are still those at their paths. A file that was removed or replaced still accepts writes,
+ * but nobody will ever read them. From then on all reads and writes are refused; only a restart opens the current file.
  */
 export class SqliteFiles {
   readonly #real: string;
@@ -36,37 +35,37 @@ export class SqliteFiles {
   #watch: NodeJS.Timeout | undefined;
   #lost: { path: string; reason: string } | undefined;
 
-  /** Before SQLite opens the file, which is made if it is missing. */
+  /** Call it before SQLite opens the file, which is created if it is missing. */
   constructor(file: string, onLost: (path: string, reason: string) => void) {
     createForOwner(file);
-    // SQLite follows links once, and keeps the log beside what they lead to.
+    // SQLite resolves links once, and keeps the log beside the resolved file.
     this.#real = realpathSync(file);
     this.#files = [...new Set([file, this.#real])].map(openFile);
     this.#onLost = onLost;
   }
 
-  /** SQLite has opened the file and its log: from now on no other file can get the identity of one of them. */
+  /** Call it after SQLite has opened the file and its log. From then on no other file can get the identity of one of them. */
   watch(): void {
     this.#files.push(...["-wal", "-shm"].map((suffix) => openFile(this.#real + suffix)));
     this.check();
     this.#watch = setInterval(() => this.#look(), FILE_WATCH_MS).unref();
   }
 
-  /** @throws DatabaseFailure once a file was found removed or replaced; it does not look again. */
+  /** @throws DatabaseFailure if a file was found removed or replaced earlier; does not check again. */
   refuseIfLost(): void {
     if (this.#lost === undefined) return;
     const { path, reason } = this.#lost;
     throw new DatabaseFailure("lost", new Error(`${path} is not the file that was opened`), reason);
   }
 
-  /** Looks, in some microseconds. @throws DatabaseFailure */
+  /** Checks the files, which takes some microseconds. @throws DatabaseFailure */
   check(): void {
     this.#look();
     this.refuseIfLost();
   }
 
   /**
-   * A small write may find room in what the log has already, where commits find none.
+   * A small write may fit into space that the log already has, although commits find no room.
    *
    * @throws DatabaseFailure
    */
@@ -90,7 +89,7 @@ export class SqliteFiles {
 const LOST =
   "has a file that was removed or replaced while the server ran; put the right one back and restart the server";
 
-/** It may be in its place all the same, and out of reach: an operator must not go looking for another one then. */
+/** Why the file is lost. If it is in its place but inaccessible, the reason says so, so that the operator does not search for another file. */
 function whyLost(path: string): string {
   try {
     statSync(path, { throwIfNoEntry: false });
@@ -108,12 +107,12 @@ function identityOf(path: string): string | undefined {
     const { dev, ino } = statSync(path, { bigint: true });
     return `${dev}:${ino}`;
   } catch {
-    // Whatever the reason: nobody else finds it there either.
+    // Whatever the reason, nobody else can open it either.
     return undefined;
   }
 }
 
-/** Where a commit would find no room beside the file. @throws DatabaseFailure */
+/** Checks that a commit finds room on the file's disk. @throws DatabaseFailure */
 export function refuseIfFull(file: string): void {
   const free = freeBytesAt(dirname(file));
   if (free === undefined || free >= SQLITE_LEAST_FREE_BYTES) return;

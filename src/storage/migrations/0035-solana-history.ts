@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 
-/** What histories of Solana show beside those of Ethereum, whose transactions those on their way there are, and whether anybody asks. */
+/** Details of Solana in histories, the owners of pending transactions there, and whether anybody has asked for a history. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable("eth_history").addColumn("solana", "text").execute();
   await db.schema
