@@ -143,13 +143,7 @@ export interface SignStatementsRequest {
   statements: Statement[];
 }
 export interface SignStatementsResponse {
-  /**
-   * In the order of the request, each in hex: R
-   *
-   * S of EdDSA, or r
-   *
-   * s of ECDSA over the SHA-256.
-   */
+  /** In the order of the request, each in hex: R || S of EdDSA, or r || s of ECDSA over the SHA-256. */
   signatures: string[];
 }
 

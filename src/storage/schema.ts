@@ -702,11 +702,7 @@ export interface Schema {
     ephemeral_public_key: string;
     /** Hex. */
     share: string;
-    /**
-     * Signature of the manifest, in hex: r
-     *
-     * s.
-     */
+    /** Signature of the manifest, in hex: r || s. */
     signature: string;
     created_at: number;
     updated_at: number;
