@@ -1,4 +1,4 @@
-/** The chains that the API names, by their CAIP-2 identifiers. */
+/** The chains that the API supports, by their CAIP-2 identifiers. */
 export const evmChains = [
   "eip155:1",
   "eip155:11155111",
@@ -21,5 +21,5 @@ export type EvmChain = (typeof evmChains)[number];
 
 export const isEvmChain = (text: string): text is EvmChain => (evmChains as readonly string[]).includes(text);
 
-/** The reference of the identifier, which in its namespace is the chain id (EIP-155). */
+/** The reference part of the identifier, which in this namespace is the chain id (EIP-155). */
 export const chainIdOf = (chain: EvmChain): bigint => BigInt(chain.slice(chain.indexOf(":") + 1));
