@@ -162,7 +162,7 @@ export class SignerProcess implements Signer {
     return this.#rootKeyId;
   }
 
-  /** Why the signer cannot be used; undefined if it can. Contains no folder of the root key, because anybody may read it. */
+  /** Why the signer cannot be used; undefined if it can. Names the root key's file without its folder, because anybody may read the text. */
   get problem(): string | undefined {
     const { rootKeyFile } = this.#options;
     return this.#problem?.replaceAll(rootKeyFile, basename(rootKeyFile));

@@ -107,8 +107,8 @@ type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error
  * `concurrency` transactions may be open at once. With `scopes: "exclusive"` no two open transactions share a scope, and `begin` locks the
  * scopes against other processes; functions without a scope run in any transaction. A batch contains functions of one scope, or shared
  * functions of several scopes. In a batch of several scopes it waits only for the first; functions of scopes that are locked elsewhere run
- * in another transaction, and a function that needs a further, locked scope is undone and runs in a transaction of its own. With `scopes:
- * "together"` (for a single writer) a batch takes all waiting functions, round-robin by scope.
+ * in another transaction, and a function that needs a further, locked scope is undone and runs in a transaction of its own. With
+ * `scopes: "together"` (for a single writer) a batch takes all waiting functions, round-robin by scope.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;

@@ -18,8 +18,8 @@ import { PostgresConnection } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
 
 /**
- * Compares the result of the migrations with snapshot files. After adding a migration, update them with `npm test --
- * --test-update-snapshots src/storage/migrations.test.ts` and review the changes before committing.
+ * Compares the result of the migrations with snapshot files. After adding a migration, update them with
+ * `npm test -- --test-update-snapshots src/storage/migrations.test.ts` and review the changes before committing.
  */
 
 const folder = mkdtempSync(join(tmpdir(), "keystead-migrations-"));

@@ -35,7 +35,7 @@ export class PostgresPool {
   readonly #pool: pg.Pool;
   readonly #places: Places;
   readonly #onRefused: () => void;
-  /** Connections made before `renew` are not in this set and are not given out any more. */
+  /** The connections made since the last `renew`; older ones are not given out any more. */
   #current = new WeakSet<pg.PoolClient>();
 
   constructor({ hosts, settings, onError, onRefused = () => {} }: PoolOptions) {

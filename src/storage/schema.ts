@@ -654,7 +654,7 @@ export interface Schema {
     /** When enough operators had approved the manifest; null until then. */
     approved_at: number | null;
     deleted_at: number | null;
-    /** When the files that it ran with were removed; it cannot be restored after that. */
+    /** When what it ran with, such as the pull secret, was removed; it cannot be restored after that. */
     cleaned_up_at: number | null;
     /** Whether it must run: approved and not deleted. */
     is_wanted: number;

@@ -6,9 +6,9 @@ import { makeFolder } from "../kernel/make-folder.ts";
 import { DatabaseFailure, SQLITE_FULL, translate } from "./failure.ts";
 
 /*
- * POSIX takes all locks of a process on a file away as soon as the process closes any descriptor of it. A file that SQLite may
- * have open is therefore looked at with stat alone, never opened here: without its locks another process would take itself for
- * the last one, and remove the write-ahead log.
+ * POSIX releases all locks that a process holds on a file as soon as the process closes any descriptor of it. So this module checks a
+ * file that SQLite may have open only with stat, and never opens it. Without the locks, another process would conclude that it is the
+ * last user of the database, and remove the write-ahead log.
  */
 
 /** Creates the file if it is missing. SQLite creates the files beside it, -wal and -shm, with the same permissions. */

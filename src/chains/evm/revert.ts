@@ -115,7 +115,7 @@ function errorsIn(interfaceJson: string): { name: string; inputs: readonly unkno
   });
 }
 
-/** Integers as digits, because JSON numbers are too small. */
+/** Integers as digits, because JSON numbers cannot represent all of them. */
 function shownValue(value: AbiValue): unknown {
   if (typeof value === "bigint") return String(value);
   return Array.isArray(value) ? value.map(shownValue) : value;

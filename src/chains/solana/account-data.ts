@@ -18,7 +18,7 @@ const KEY = 32;
 /** Mint, owner and amount; an optional delegate; a state; whether it wraps SOL; the delegated amount; an optional authority. */
 const HOLDING_LENGTH = 165;
 const AT = { owner: 32, amount: 64, delegate: 72, state: 108, delegated: 121, closeAuthority: 129 };
-/** In accounts and mints with extensions, the next byte says which of the two it is. */
+/** In accounts and mints with extensions, the byte after the first 165 says which of the two it is; this value means an account. */
 const ACCOUNT_TYPE = 2;
 const MULTISIG_LENGTH = 355;
 

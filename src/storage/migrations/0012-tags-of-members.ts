@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** An index for the tags of one user or key, which includes the tags. PostgreSQL preferred the primary key's index to the older one. */
+/** An index for the tags of one user or key, which includes the tags. Instead of the older one, the primary key's index was chosen. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const table of ["user_tag_members", "private_key_tag_members"]) {
     await db.schema.dropIndex(`${table}_member_id_index`).execute();

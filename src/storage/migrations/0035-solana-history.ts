@@ -1,6 +1,9 @@
 import { type Kysely, sql } from "kysely";
 
-/** Details of Solana in histories, the owners of pending transactions there, and whether anybody has asked for a history. */
+/**
+ * Details of Solana in histories, the activities of transactions sent there so far, and an index that shows whether there are any accounts
+ * on Solana.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable("eth_history").addColumn("solana", "text").execute();
   await db.schema
