@@ -4,6 +4,7 @@ import { sha3_256 } from "@noble/hashes/sha3.js";
 import { concatBytes } from "@noble/hashes/utils.js";
 import { base32nopad, base58, base58xrp, bech32, bech32m } from "@scure/base";
 import { toHex } from "../kernel/bytes.ts";
+import { inWords } from "../kernel/in-words.ts";
 import { base58check } from "./addresses/base58check.ts";
 import {
   BITCOIN_MAINNET,
@@ -84,7 +85,7 @@ const byCurve = (format: AddressFormat): ByCurve => formats[format];
 /** Why keys of `curve` have no address in `format`, to follow the name of a field; undefined if they have one. */
 export function addressFormatProblem(format: AddressFormat, curve: Curve): string | undefined {
   if (byCurve(format)[curve] !== undefined) return undefined;
-  return `takes ${Object.keys(byCurve(format)).join(" or ")} keys`;
+  return `takes ${inWords(Object.keys(byCurve(format)), "or")} keys`;
 }
 
 /**

@@ -53,7 +53,7 @@ test("no special IPv4 address becomes public inside an IPv6 transition prefix", 
   );
 });
 
-/** A number in one of the radices of the IPv4 parser of the URL Standard. */
+/** A number in one of the radixes that the URL Standard's IPv4 parser accepts. */
 function inRadix(value: number, radix: number, zeros: number): string {
   const padding = "0".repeat(zeros);
   if (radix === 16) return `0x${padding}${value.toString(16)}`;
@@ -62,7 +62,7 @@ function inRadix(value: number, radix: number, zeros: number): string {
   return String(value);
 }
 
-/** The last of fewer than four parts takes all the bytes that are left. */
+/** If there are fewer than four parts, the last one takes all remaining bytes. */
 function ipv4Parts(value: number, count: number): number[] {
   const first = Array.from({ length: count - 1 }, (_, index) => (value >>> (24 - 8 * index)) & 0xff);
   return [...first, count === 1 ? value : value & (2 ** (8 * (5 - count)) - 1)];
@@ -77,7 +77,7 @@ const disguises: ((text: string) => string)[] = [
   (text) => text.replaceAll(".", "%2e"),
 ];
 
-/** Random addresses, most of them near the edge of a special block. */
+/** Random addresses, most of them near the edge of a special-purpose block. */
 const ipv4Values = fc.oneof(
   fc.integer({ min: 0, max: 0xffffffff }),
   fc
@@ -112,7 +112,7 @@ test("every spelling of an IPv4 address that the URL parser takes gets the verdi
   assert.equal(verdicts.size, 2);
 });
 
-/** One of the RFC 4291 section 2.2 spellings of an address. */
+/** One of the notations of an address in RFC 4291 section 2.2. */
 function spellIpv6(
   value: bigint,
   style: { padded: boolean; upper: boolean; dotted: boolean; squeeze: number },

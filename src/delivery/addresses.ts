@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 
-/** IPv4 blocks that no receiver on the internet has: IANA IPv4 Special-Purpose Address Registry (RFC 6890) and multicast. */
+/** IPv4 blocks without public hosts: IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast. */
 const SPECIAL_IPV4: readonly [string, number][] = [
   ["0.0.0.0", 8], // this network, RFC 791
   ["10.0.0.0", 8], // private use, RFC 1918
@@ -21,8 +21,8 @@ const SPECIAL_IPV4: readonly [string, number][] = [
 ];
 
 /**
- * Special blocks inside 2000::/3 (IANA IPv6 Special-Purpose Address Registry). Everything outside 2000::/3 is refused as a
- * whole: ::, ::1, IPv4-compatible and IPv4-mapped, NAT64, discard, unique local, link-local, site-local, multicast.
+ * Special-purpose blocks inside 2000::/3 (IANA IPv6 Special-Purpose Address Registry). Everything outside 2000::/3 is refused: ::, ::1,
+ * IPv4-compatible and IPv4-mapped, NAT64, discard, unique local, link-local, site-local, multicast.
  */
 const SPECIAL_IPV6: readonly [string, number][] = [
   ["2001::", 23], // IETF protocol assignments, RFC 2928: Teredo, benchmarking, ORCHID
@@ -31,7 +31,7 @@ const SPECIAL_IPV6: readonly [string, number][] = [
   ["3fff::", 20], // documentation, RFC 9637
 ];
 
-// One list per family: a BlockList compares IPv4 addresses with IPv4-mapped rules, which would mix the two up.
+// One list per family, because a BlockList compares IPv4 addresses also with rules for IPv4-mapped addresses.
 const specialIpv4 = new BlockList();
 for (const [network, prefix] of SPECIAL_IPV4) specialIpv4.addSubnet(network, prefix, "ipv4");
 
@@ -42,10 +42,10 @@ const specialIpv6 = new BlockList();
 for (const [network, prefix] of SPECIAL_IPV6) specialIpv6.addSubnet(network, prefix, "ipv6");
 
 /**
- * Whether `ip` is an address that a host on the internet may have. Takes a dotted quad or any RFC 4291 spelling without
- * brackets. False for everything else too: other IPv4 spellings, scoped addresses (`fe80::1%eth0`), host names.
+ * Whether `ip` is a public address. Accepts a dotted quad or any RFC 4291 notation without brackets. False for everything else: other IPv4
+ * notations, scoped addresses (`fe80::1%eth0`), host names.
  *
- * A network's own NAT64 prefix (RFC 6052 section 2.2) looks like any other address and cannot be seen here.
+ * A network's own NAT64 prefix (RFC 6052 section 2.2) looks like any other address and cannot be detected here.
  */
 export function isPublicAddress(ip: string): boolean {
   if (isIPv4(ip)) return !specialIpv4.check(ip, "ipv4");

@@ -28,7 +28,7 @@ test("who would wait behind too many is refused at once, and other keys have the
   }
   for (const end of ends) end();
   await Promise.all([...greedy, other]);
-  // There is room again.
+  // A slot is free again.
   assert.equal(await inTurn("greedy", () => 1), 1);
 });
 

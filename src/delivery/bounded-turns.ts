@@ -1,21 +1,21 @@
 import { createGate } from "./gate.ts";
 
 export interface BoundsOfTurns {
-  /** At work at a time, of one key ... */
+  /** Running calls of one key. */
   perKey: number;
-  /** ... and of all keys together. */
+  /** Running calls of all keys together. */
   total: number;
-  /** Of one key, at work and waiting. */
+  /** Running and waiting calls of one key. */
   inside: number;
-  /** Whoever waits longer is not begun any more. */
+  /** A call that waits longer than this is refused instead of started. */
   waitMs: number;
 }
 
 /**
- * Runs what is asked of somebody outside in turns, those of keys by turns. Few wait behind others, and none for long: requests that wait hold
- * what their organization may have at work, and whoever asked may have left.
+ * Runs calls to an external service in bounded numbers. Keys take turns. Only a bounded number waits, and not for long: a waiting request
+ * uses a slot of its organization, and its client may have disconnected.
  *
- * @param refuse throws what those are told who do not get their turn
+ * @param refuse throws the error for calls that are refused
  */
 export function boundedTurns(
   { perKey, total, inside, waitMs }: BoundsOfTurns,

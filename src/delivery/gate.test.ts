@@ -3,10 +3,10 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { createGate } from "./gate.ts";
 
-/** Lets every promise reaction that is due run. */
+/** Lets all pending promise reactions run. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Calls that run until told to end, and a record of the order in which they started. */
+/** Calls that run until the test ends them, and the order in which they started. */
 function createCalls(gate: ReturnType<typeof createGate>) {
   const started: string[] = [];
   const ends = new Map<string, () => void>();

@@ -1,9 +1,9 @@
-/** Admits work in bounded numbers. */
+/** Runs work in bounded numbers. */
 export interface Gate {
   /**
-   * Runs `fn` as soon as fewer than `perKey` calls of this key and fewer than `total` calls altogether are running, and
-   * settles as `fn` does. Waiting calls of one key start in order; keys that wait take turns, so that a long line behind one
-   * key costs every other key at most one turn. How many may wait is the caller's to bound.
+   * Runs `fn` as soon as fewer than `perKey` calls of this key and fewer than `total` calls of all keys are running. Settles as `fn` does.
+   * Waiting calls of one key start in order. Waiting keys take turns, so that a long queue of one key delays another key by at most one
+   * call. The caller must bound how many may wait.
    */
   run<T>(key: string, fn: () => Promise<T> | T): Promise<T>;
 }
@@ -12,11 +12,11 @@ interface Line {
   key: string;
   running: number;
   waiting: Queue<() => void>;
-  /** Whether this line stands among those that take turns. */
+  /** Whether this queue is among those that take turns. */
   inTurn: boolean;
 }
 
-/** A gate for at most `perKey` running calls of one key and `total` altogether; both are integers of at least 1. */
+/** A gate for at most `perKey` running calls of one key and `total` of all keys. Both are integers of at least 1. */
 export function createGate({ perKey, total }: { perKey: number; total: number }): Gate {
   for (const [name, bound] of Object.entries({ perKey, total })) {
     if (!Number.isInteger(bound) || bound < 1) throw new RangeError(`${name} must be an integer of at least 1`);
@@ -87,7 +87,7 @@ interface Node<T> {
   next: Node<T> | undefined;
 }
 
-/** First in, first out, in constant time: `Array.prototype.shift` moves every other entry once a line is long. */
+/** A first-in, first-out queue in constant time. `Array.prototype.shift` moves all other entries once an array is long. */
 function createQueue<T>(): Queue<T> {
   let first: Node<T> | undefined;
   let last: Node<T> | undefined;

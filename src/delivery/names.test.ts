@@ -10,7 +10,7 @@ import { OutboundError } from "./outbound-error.ts";
 
 const answer = (...addresses: string[]) => addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
 
-/** What `net.connect` would be told to dial. */
+/** The addresses to which `net.connect` would connect. */
 function dialed(lookup: LookupFunction): Promise<unknown> {
   return new Promise((resolve, reject) => {
     lookup("hooks.example.com", { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)));
@@ -92,7 +92,7 @@ const OK = 0;
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
-/** A name server (RFC 1035 section 4) that answers each type of question with one code and at most one address. */
+/** A name server (RFC 1035 section 4) that answers each type of question with a response code and at most one address. */
 async function startNameServer(answers: Record<number, { code: number; data?: Buffer }>) {
   const socket = createSocket("udp4");
   socket.on("message", (query, from) => {

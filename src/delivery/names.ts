@@ -4,10 +4,10 @@ import { isPublicAddress } from "./addresses.ts";
 import { OutboundError } from "./outbound-error.ts";
 import type { OutboundPolicy } from "./url-rules.ts";
 
-/** Resolves a host name to all its addresses; none if it has none. Throws what DNS throws. */
+/** Resolves a host name to all its addresses, or to none. Throws DNS errors. */
 export type Resolver = (hostname: string) => Promise<{ address: string; family: number }[]>;
 
-/** The A and AAAA records of a name, asked of name servers. */
+/** Resolves A and AAAA records with name servers. */
 export interface NameServerResolver {
   resolve: Resolver;
   /** Ends open queries with an error. */
@@ -19,9 +19,9 @@ const QUERY_TRIES = 2;
 const NO_RECORDS = ["ENODATA", "ENOTFOUND"];
 
 /**
- * Asks `servers` (default: those of the system) directly. The operating system's resolver would occupy a thread of the pool
- * that also verifies signatures, for as long as a receiver's name server pleases; it would also read the hosts file and
- * append search domains, which only lead to names inside.
+ * Queries `servers` directly, by default those of the system. The operating system's resolver would occupy a thread of the pool that also
+ * verifies signatures, for as long as a receiver's name server takes. It would also read the hosts file and append search domains, which
+ * only lead to internal names.
  */
 export function createNameServerResolver(servers?: readonly string[]): NameServerResolver {
   const queries = new dns.Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
@@ -53,18 +53,18 @@ async function recordsOf(query: Promise<string[]>): Promise<{ addresses: string[
   }
 }
 
-/** The operating system's resolver, for development: it knows `localhost` and the hosts file. */
+/** The operating system's resolver, for development. It knows `localhost` and the hosts file. */
 export const resolveBySystem: Resolver = (hostname) => dns.lookup(hostname, { all: true, order: "ipv4first" });
 
 /**
- * A `lookup` for `net.connect` that resolves once and hands on exactly the addresses it checked, so that nothing resolves
- * the name again between check and dial. One non-public address among the answers refuses them all.
+ * A `lookup` for `net.connect` that resolves a name once and returns exactly the addresses it has checked, so that the name is not resolved
+ * again between the check and the connection. If one of the addresses is not public, all are refused.
  *
  * Fails with OutboundError "dns" or "blocked".
  */
 export function createGuardedLookup(resolver: Resolver, policy: OutboundPolicy): LookupFunction {
   return (hostname, options, callback) => {
-    // Called back in a later turn, as every lookup is: listeners of the new socket are not there yet.
+    // Asynchronous like every lookup, because the new socket has no listeners yet.
     checkedAddresses(hostname, resolver, policy).then(
       (answers) => {
         const [first] = answers;

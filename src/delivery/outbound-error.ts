@@ -6,12 +6,12 @@ export type OutboundErrorKind = "url" | "dns" | "blocked" | "connect" | "tls" | 
 export type Stage = "queue" | "name" | "connect" | "tls" | "answer" | "body";
 
 /**
- * Why an outbound request has no answer. `message` may be shown to whoever owns the receiver: it names no address and no
- * name beyond those of the URL they gave. `cause` is for the operator's log alone.
+ * Why an outbound request has no answer. `message` may be shown to the owner of the receiver: it contains no address, and no name except
+ * those in their URL. `cause` is only for the operator's log.
  */
 export class OutboundError extends Error {
   readonly kind: OutboundErrorKind;
-  /** Of one that used up its time: what it was waiting for then. */
+  /** The stage in which the request timed out, if it did. */
   readonly waitedFor: Stage | undefined;
 
   constructor(kind: OutboundErrorKind, message: string, cause?: unknown, waitedFor?: Stage) {
@@ -31,7 +31,7 @@ const AT_DEADLINE: Record<Stage, string> = {
   body: "the answer was not finished",
 };
 
-/** The error of a request that used up its time while waiting for `stage`. */
+/** The error for a request that timed out in this stage. */
 export function deadlineError(timeoutMs: number, stage: Stage): OutboundError {
   return new OutboundError("timeout", `gave up after ${timeoutMs} ms: ${AT_DEADLINE[stage]}`, undefined, stage);
 }
@@ -45,7 +45,7 @@ const CONNECT_TEXT: Record<string, string> = {
   ETIMEDOUT: "the connection attempt was not answered",
 };
 
-/** A receiver that resets at once may be seen before the connection is reported as made. */
+/** If a receiver resets immediately, the reset may be reported before the connection. */
 function connectError(code: string, cause: unknown): OutboundError {
   if (code === "ECONNRESET") return new OutboundError("reset", CLOSED_EARLY, cause);
   return new OutboundError("connect", CONNECT_TEXT[code] ?? "could not connect", cause);
@@ -66,7 +66,7 @@ const TLS_TEXT: Record<string, string> = {
   EPROTO: "the host does not speak TLS on this port, or no common version and cipher exists",
 };
 
-/** Translates what Node.js reports for a request in `stage`; an `OutboundError` passes through. */
+/** Converts an error that Node.js reports for a request in `stage`. An `OutboundError` is returned unchanged. */
 export function toOutboundError(error: unknown, stage: Stage): OutboundError {
   if (error instanceof OutboundError) return error;
   const code = codeOf(error);

@@ -15,35 +15,35 @@ import { addressOfHost, checkOutboundUrl } from "./url-rules.ts";
 export { OutboundError, type OutboundErrorKind, type Stage } from "./outbound-error.ts";
 
 export interface OutboundOptions {
-  /** Admits plain http, private addresses and local names. For development only. */
+  /** Allows plain http, private addresses and local names. For development only. */
   allowPrivateNetworks: boolean;
-  /** Replaces DNS. Its answers are checked like any other. */
+  /** Replaces DNS. Its results are checked in the same way. */
   resolver?: Resolver;
-  /** PEM of an authority trusted beside the usual ones. */
+  /** PEM of a certificate authority that is trusted in addition to the usual ones. */
   ca?: string;
-  /** After what time an unused connection ends; for tests that must not see that happen. */
+  /** How long an unused connection is kept, for tests in which it must not expire. */
   idleConnectionMs?: number;
 }
 
 export interface OutboundRequest {
   method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   url: string;
-  /** Framing (`content-length` and the like) and `host` are the client's own and refused here. */
+  /** Framing headers such as `content-length`, and `host`, are set by the client and refused here. */
   headers?: Record<string, string>;
   /** A string is sent as UTF-8. */
   body?: Uint8Array | string;
-  /** Bound of everything together: waiting for a connection, DNS, connect, TLS, and the last byte of the answer. */
+  /** The time limit for the whole request: waiting for a connection, DNS, connect, TLS, and the answer up to its last byte. */
   timeoutMs: number;
-  /** The rest of a longer body is neither read nor awaited. */
+  /** The rest of a longer body is not read. */
   maxResponseBytes: number;
 }
 
 export interface OutboundAnswer {
-  /** Any status from 200; a redirect is an answer like any other and is not followed. */
+  /** Any status from 200. Redirects are not followed. */
   status: number;
-  /** Names in lowercase; repeated headers joined by ", ". `set-cookie` is left out. */
+  /** Names are in lowercase. Repeated headers are joined by ", ". `set-cookie` is omitted. */
   headers: Record<string, string>;
-  /** As sent: a content encoding is not undone. */
+  /** As sent: content encodings are not decoded. */
   body: Buffer;
   /** Whether the body was longer than `maxResponseBytes`. */
   truncated: boolean;
@@ -58,12 +58,12 @@ export interface OutboundClient {
 }
 
 /**
- * The one way out: every HTTP request that the service makes for an organization goes through such a client. It dials only
- * public addresses that it checked itself, follows no redirect, keeps no cookie, undoes no compression, and bounds time,
- * size and connections. Proxy settings of the environment are ignored, because a proxy would resolve names anew.
+ * The client for every HTTP request that the service makes on behalf of an organization. It connects only to public addresses that it has
+ * checked itself, follows no redirects, keeps no cookies, decodes no compression, and bounds time, size and connections. Proxy settings of
+ * the environment are ignored, because a proxy would resolve names again.
  *
- * A request is sent once. One that meets a kept connection just as the receiver closes it fails with "reset"; whether it may
- * be repeated is the caller's knowledge.
+ * A request is sent once. If the receiver closes a kept connection at the same moment, the request fails with "reset". Only the caller
+ * knows whether it may be repeated.
  */
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
   const nameServers = createNameServerResolver();
@@ -86,7 +86,7 @@ export function createOutboundClient(options: OutboundOptions): OutboundClient {
         return await exchange.answer;
       } finally {
         open.delete(exchange);
-        // `start` never fails; a turn that comes after the deadline is over at once.
+        // `start` never fails. If its turn comes after the deadline, it ends immediately.
         turn.catch(() => undefined);
       }
     },
@@ -112,8 +112,8 @@ function createAgents(
   lookup: ReturnType<typeof createGuardedLookup>,
   { ca, idleConnectionMs = IDLE_CONNECTION_MS }: OutboundOptions,
 ): Agents {
-  // The gate bounds connections in use. The agents' own bounds count idle ones as well, so that a request to a new host
-  // would wait until some idle connection times out.
+  // The gate bounds connections in use. The agents' own bounds also count idle ones, so that a request to a new host would wait until an
+  // idle connection times out.
   const options = {
     lookup,
     keepAlive: true,
@@ -121,19 +121,19 @@ function createAgents(
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 1000,
   };
-  // Made once, because parsing the authorities takes longer than a handshake.
+  // Created once, because parsing the certificate authorities takes longer than a handshake.
   const secureContext = createSecureContext({
     minVersion: "TLSv1.2",
     ...(ca === undefined ? {} : { ca: [...getCACertificates("default"), ca] }),
   });
   return {
     "http:": boundIdle(new http.Agent(options)),
-    // Said explicitly, because the default of `rejectUnauthorized` comes from the environment.
+    // Explicit, because the default of `rejectUnauthorized` comes from the environment.
     "https:": boundIdle(new https.Agent({ ...options, secureContext, rejectUnauthorized: true })),
   };
 }
 
-/** Keeps at most `MAX_CONNECTIONS` idle connections over all hosts; Node.js bounds them per host only. */
+/** Keeps at most `MAX_CONNECTIONS` idle connections for all hosts together. Node.js bounds them only per host. */
 function boundIdle<A extends http.Agent>(agent: A): A {
   const keepSocketAlive = agent.keepSocketAlive.bind(agent);
   agent.keepSocketAlive = (socket) => {
@@ -143,7 +143,7 @@ function boundIdle<A extends http.Agent>(agent: A): A {
   return agent;
 }
 
-/** Headers that decide where a message goes or where it ends (RFC 9110 section 7, RFC 9112 section 6). */
+/** Headers that determine where a message goes or where it ends (RFC 9110 section 7, RFC 9112 section 6). */
 const OWN_HEADERS = new Set(
   "connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding upgrade".split(" "),
 );
@@ -162,16 +162,19 @@ function checkHeaders(headers: Record<string, string> = {}): void {
   }
 }
 
-/** One request on its way. */
+/** A request in flight. */
 interface Exchange {
-  /** Sends it; settles, without error, when the answer is there or given up. Does nothing if it was given up before. */
+  /**
+   * Sends the request. Settles without an error when the answer has arrived or the request was aborted. Does nothing if it was aborted
+   * before.
+   */
   start(): Promise<void>;
-  /** Gives up with `error`. */
+  /** Aborts the request with `error`. */
   abort(error: OutboundError): void;
   answer: Promise<OutboundAnswer>;
 }
 
-/** A request whose time runs from now on. */
+/** A request whose time limit starts now. */
 function createExchange(url: URL, request: OutboundRequest, agents: Agents): Exchange {
   const startedAt = performance.now();
   const { promise, resolve, reject } = Promise.withResolvers<Omit<OutboundAnswer, "durationMs">>();
@@ -224,7 +227,7 @@ function send(url: URL, { method, headers, body }: OutboundRequest, agents: Agen
   return outgoing;
 }
 
-/** Tells what the request waits for next, as it gets there. */
+/** Reports each stage that the request reaches. */
 function watchStage(outgoing: http.ClientRequest, url: URL, reached: (stage: Stage) => void): void {
   const named = addressOfHost(url.hostname) === undefined;
   outgoing.once("socket", (socket) => {
@@ -239,7 +242,7 @@ function watchStage(outgoing: http.ClientRequest, url: URL, reached: (stage: Sta
   outgoing.once("response", () => reached("body"));
 }
 
-/** The answer, its body cut at `maxBytes`; cutting destroys the connection. */
+/** The answer with its body cut off at `maxBytes`. Cutting destroys the connection. */
 function receive(outgoing: http.ClientRequest, maxBytes: number): Promise<Omit<OutboundAnswer, "durationMs">> {
   return new Promise((resolve, reject) => {
     const sink = createSink(maxBytes);
@@ -272,8 +275,8 @@ function plainHeaders(headers: http.IncomingHttpHeaders): Record<string, string>
 }
 
 /**
- * Keeps the first `maxBytes` bytes, copied, so that a body that arrives in single bytes costs no more memory than one that
- * arrives whole.
+ * Keeps the first `maxBytes` bytes. They are copied, so that a body that arrives byte by byte takes no more memory than one that arrives at
+ * once.
  */
 function createSink(maxBytes: number) {
   let kept = Buffer.alloc(0);

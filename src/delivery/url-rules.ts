@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { MAX_URL_LENGTH } from "../kernel/limits.ts";
 import { isPublicAddress } from "./addresses.ts";
 
-/** `allowPrivateNetworks` admits plain http, private addresses and local names. For development only. */
+/** `allowPrivateNetworks` allows plain http, private addresses and local names. For development only. */
 export interface OutboundPolicy {
   allowPrivateNetworks: boolean;
 }
@@ -12,15 +12,17 @@ const SPACE_OR_CONTROL = /[\u0000-\u0020\u007f]/;
 const SCHEME_AND_AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/([^/?#\\]+)/i;
 const LABEL = /^[a-z0-9_-]{1,63}$/;
 const MAX_HOSTNAME_LENGTH = 253;
-/** RFC 6761 section 6.3, RFC 6762 section 3, RFC 8375, ICANN resolution 2024.07.29.06, and an old habit of resolvers. */
+/**
+ * RFC 6761 section 6.3, RFC 6762 section 3, RFC 8375, ICANN resolution 2024.07.29.06, and `localdomain`, which resolvers traditionally use.
+ */
 const LOCAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$/;
 
 /**
- * Checks a URL that an organization wants called. `problem` continues a sentence that begins with the field's name ("must
- * use https"). The returned URL is the WHATWG URL, whose host is lowercase, in IDNA ASCII form, and canonical if it is an
- * address; it is what must be dialed, never the text.
+ * Checks a URL that an organization asks the service to call. `problem` continues a sentence that begins with the field's name ("must use
+ * https"). The returned URL is the WHATWG URL: its host is lowercase, in IDNA ASCII form, and canonical if it is an address. Always connect
+ * to this URL, never to the text.
  *
- * Says nothing about what a host name resolves to: that is checked when it is dialed.
+ * What a host name resolves to is checked later, when connecting.
  */
 export function checkOutboundUrl(text: string, policy: OutboundPolicy): { url: URL } | { problem: string } {
   const textProblem = problemOfText(text);
@@ -31,7 +33,7 @@ export function checkOutboundUrl(text: string, policy: OutboundPolicy): { url: U
   return problem === undefined ? { url } : { problem };
 }
 
-/** What the URL parser would mend in silence. Another parser might mend it to another host. */
+/** Refuses everything that the URL parser would correct silently, because another parser might correct it to a different host. */
 function problemOfText(text: string): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `is longer than ${MAX_URL_LENGTH} characters`;
   if (!text.isWellFormed()) return "is not well-formed Unicode";
@@ -67,7 +69,7 @@ function problemOfHost(hostname: string, policy: OutboundPolicy): string | undef
   return undefined;
 }
 
-/** The IP address that the host of a WHATWG URL is, without brackets, or undefined for a name. */
+/** The IP address in a WHATWG URL's host, without brackets. Undefined if the host is a name. */
 export function addressOfHost(hostname: string): string | undefined {
   const bare = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
   return isIP(bare) === 0 ? undefined : bare;

@@ -12,13 +12,13 @@ import { type ActivityTimesSetting, activityTimesFor, renderAnswer } from "./wir
 export interface ApiOptions {
   engine: Engine;
   log: Logger;
-  /** Which form the times of activities have in answers. */
+  /** The form of activities' times in answers. */
   activityTimes: ActivityTimesSetting;
-  /** Told of each answer before it is sent; tests check them against their schemas. */
+  /** Called with each answer before it is sent. Tests check answers against their schemas. */
   onAnswer?: (operation: Operation, body: string) => void;
 }
 
-/** The public API: every operation of the registry, which any web page may call. */
+/** The public API: all operations of the registry. Any web page may call them. */
 export const api = (options: ApiOptions): Mount => ({
   routes: options.engine.registry.operations.map((operation) => routeOf(operation, options)),
   anyOriginBelow: "/public/",
@@ -31,7 +31,7 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
     operation: operation.path,
     accept(head) {
       const { headers, remoteAddress } = head;
-      // A header that came twice is no stamp of any kind.
+      // A repeated header is not a valid stamp of any kind.
       const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joinedHeader(headers[header])]));
       const onPrincipal = ({ organization, actor }: Principal) =>
         head.note({ organizationId: organization.id, userId: actor.userId });
@@ -40,7 +40,7 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
         try {
           const outcome = await run(body);
           const { activity } = outcome as Partial<Extract<Answer, { activity: unknown }>>;
-          // What a query answers is not what the request has made.
+          // An activity in a query's answer was not created by this request.
           if (operation.kind !== "query" && activity) head.note({ activityId: activity.id });
           const answer = await renderAnswer(outcome, activityTimesFor(headers, activityTimes));
           onAnswer?.(operation, answer);

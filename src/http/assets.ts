@@ -4,7 +4,7 @@ import { fail } from "../kernel/errors.ts";
 import type { Route } from "./listener.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 
-/** Scripts, style sheets and images of pages that were built, by path. */
+/** Scripts, style sheets and images of built pages, by path. */
 export type Assets = ReadonlyMap<string, StaticFile>;
 
 const CONTENT_TYPES: Record<string, string> = {
@@ -13,7 +13,7 @@ const CONTENT_TYPES: Record<string, string> = {
   svg: "image/svg+xml",
 };
 
-/** @param below the path under which they are served, with slashes around it */
+/** @param below the path under which the assets are served, with a slash at both ends */
 export async function loadAssets(folder: URL, below: string): Promise<Assets> {
   const names = await readdir(fileURLToPath(folder));
   const assets = await Promise.all(
@@ -25,7 +25,7 @@ export async function loadAssets(folder: URL, below: string): Promise<Assets> {
   return new Map(assets);
 }
 
-/** Named after its content by the build, so that a browser may keep it for good. */
+/** The build names each asset after its content, so that a browser may cache it permanently. */
 async function loadAsset(
   folder: URL,
   below: string,
@@ -40,7 +40,7 @@ async function loadAsset(
   return [`${below}${name}`, file];
 }
 
-/** Serves them, and nothing else: a path is looked up, never joined. */
+/** Serves only these assets. Paths are looked up, never joined. */
 export const assetsRoute = (below: string, assets: () => Promise<Assets>): Route => ({
   method: "GET",
   path: `${below}*`,

@@ -2,8 +2,8 @@ import { failForNow } from "../kernel/errors.ts";
 import { MAX_SHARE_OF_ONE_ADDRESS, SMALL_MESSAGE_BYTES } from "../kernel/limits.ts";
 
 /**
- * Bytes that all requests together may make the server hold at one time, and those of one address a part of them. Small
- * messages are free, so that nobody who sends or asks for little is turned away because others do much.
+ * The bytes that all requests together may make the server hold at one time, and those of one address. Small messages are free, so that
+ * clients with small requests are not refused because of others with large ones.
  */
 export class ByteBudget {
   readonly #what: string;
@@ -11,7 +11,7 @@ export class ByteBudget {
   readonly #heldBy = new Map<string, number>();
   #held = 0;
 
-  /** @param what is held, in the plural, for the error text */
+  /** @param what the thing that is held, in the plural, for the error message */
   constructor(what: string, maxBytes: number) {
     this.#what = what;
     this.#maxBytes = maxBytes;
@@ -22,10 +22,10 @@ export class ByteBudget {
   }
 
   /**
-   * Counts a message of `bytes` for as long as it is held.
+   * Counts a message while it is held in memory.
    *
-   * @returns gives the bytes back
-   * @throws KeysteadError RATE_LIMITED when there is no room for them
+   * @returns a function that releases the bytes
+   * @throws KeysteadError RATE_LIMITED if there is no room
    */
   take(origin: string, bytes: number): () => void {
     if (bytes <= SMALL_MESSAGE_BYTES) return () => {};

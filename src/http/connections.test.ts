@@ -7,12 +7,12 @@ import { ANSWER_GRACE_MS, MAX_PIPELINED_REQUESTS, MIN_ANSWER_BYTES_PER_SECOND } 
 import { Connections } from "./connections.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-/** More than the buffers of a loopback connection take. */
+/** More than the buffers of a loopback connection hold. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024);
 
 interface Bench {
   connections: Connections;
-  /** A client that reads nothing until it is told to. */
+  /** A client that reads nothing until the test makes it. */
   open(localAddress?: string): Promise<Socket>;
 }
 

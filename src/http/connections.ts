@@ -6,14 +6,17 @@ import { msToReceive } from "../kernel/pace.ts";
 
 export interface ConnectionBounds {
   maxConnections: number;
-  /** Of one IPv4 address, or one IPv6 network of 64 bits. */
+  /** For one IPv4 address, or one IPv6 network of 64 bits. */
   maxConnectionsPerAddress: number;
 }
 
-/** What a connection is doing; all but `answering` wait for the client, and may have to make room. */
+/** The state of a connection. In every state but `answering` it waits for the client, and may be closed to make room. */
 type Phase = "silent" | "idle" | "receiving" | "answering";
 
-/** Who makes room first: who never sent a whole request, then who sends none now, then who has not sent all of one. */
+/**
+ * The order in which connections are closed to make room: those that never sent a whole request, those without a request, those in the
+ * middle of one.
+ */
 const PHASES_THAT_WAIT = ["silent", "idle", "receiving"] as const;
 
 type Exchange = [request: IncomingMessage, response: ServerResponse];
@@ -22,15 +25,15 @@ interface Connection {
   socket: Socket;
   origin: Origin;
   phase: Phase;
-  /** The one that has its turn, or had it last if not all of its request has come. */
+  /** The current request, or an answered one that has not arrived completely. */
   exchange: Exchange | undefined;
-  /** Requests that arrived before the answer to the one ahead of them was taken. */
+  /** Requests that arrived before the answer to the previous one was delivered. */
   pipelined: Exchange[];
-  /** When the client must have taken the answer. */
+  /** Fires when the client has not read the answer in time. */
   deadline: NodeJS.Timeout | undefined;
 }
 
-/** The connections of one address; those that wait for the client by what for, the longest waiting first. */
+/** The connections of one address. Those that wait for the client are sorted by state, the longest waiting first. */
 interface Origin {
   network: string;
   isProxy: boolean;
@@ -41,9 +44,9 @@ interface Origin {
 }
 
 /**
- * The open connections of a listener. There are so many at most, in all and from one address; past that, those that wait for
- * their clients make room for new ones, of the address that has the most. Each connection is answered one request at a time,
- * and is cut off if its client does not take the answer. So what one connection can make the server hold is one answer.
+ * The open connections of a listener. They are bounded in total and per address. Beyond that, a new connection replaces one that waits for
+ * its client, at the address with the most connections. Each connection handles one request at a time and is closed if its client does not
+ * read the answer, so that one connection makes the server hold at most one answer.
  */
 export class Connections {
   readonly #bounds: ConnectionBounds;
@@ -54,8 +57,8 @@ export class Connections {
   readonly #origins = new Map<string, Origin>();
 
   /**
-   * @param isProxy one speaks for many clients: its connections count in all, but not as those of one address
-   * @param onRefused told of each connection for which there was no room
+   * @param isProxy whether an address is a trusted proxy. Its connections, which serve many clients, count in total but not per address
+   * @param onRefused called for each connection that was refused for lack of room
    */
   constructor(bounds: ConnectionBounds, isProxy: (address: string | undefined) => boolean, onRefused: () => void) {
     this.#bounds = bounds;
@@ -63,7 +66,7 @@ export class Connections {
     this.#onRefused = onRefused;
   }
 
-  /** Requests that have begun and whose answer was not taken yet. */
+  /** Requests that have started and whose answers the clients have not read yet. */
   get openRequests(): number {
     return this.#openRequests;
   }
@@ -72,7 +75,7 @@ export class Connections {
     return this.#bySocket.size;
   }
 
-  /** Takes in a new connection, or ends it if none can make room for it. */
+  /** Accepts a new connection, or closes it if no other can make room. */
   add(socket: Socket): void {
     const network = networkOf(socket.remoteAddress ?? "");
     const known = this.#origins.get(network);
@@ -100,13 +103,13 @@ export class Connections {
     socket.once("close", () => this.#remove(connection));
   }
 
-  /** Hands requests to `handle` in turn: the next of a connection waits until the answer before it has been taken. */
+  /** Passes the requests of a connection to `handle` one at a time: each waits until the client has read the previous answer. */
   inTurn(
     handle: (request: IncomingMessage, response: ServerResponse) => void,
   ): (request: IncomingMessage, response: ServerResponse) => void {
     return (request, response) => {
       const connection = this.#bySocket.get(request.socket);
-      // Node parses all that has arrived at once; of a connection that was cut off meanwhile nothing counts.
+      // Node parses all bytes that have arrived, even those of a connection that was closed meanwhile.
       if (!connection) return;
       const isBusy = connection.phase === "receiving" || connection.phase === "answering";
       if (!isBusy) this.#begin(connection, [request, response], handle);
@@ -114,15 +117,15 @@ export class Connections {
     };
   }
 
-  /** The request of this connection has arrived whole: from now on the client waits for the server. */
+  /** Records that the connection's request has arrived completely. From now on the client waits for the server. */
   hasArrived(socket: Socket): void {
     const connection = this.#bySocket.get(socket);
     if (connection?.phase === "receiving") this.#enter(connection, "answering");
   }
 
   /**
-   * Whether what arrives is no request that waits for an answer: one is open of which all has come, be it that nobody has read its end
-   * yet, or it is the rest of one that was answered without.
+   * Whether arriving bytes do not belong to a request that waits for an answer: either the open request has arrived completely, even if its
+   * end has not been read yet, or the bytes are the rest of a request that was answered early.
    */
   isAnswering(socket: Socket): boolean {
     const connection = this.#bySocket.get(socket);
@@ -133,7 +136,7 @@ export class Connections {
     return phase === "answering" || request.complete || response.headersSent;
   }
 
-  /** Ends the connections on which no request is open. */
+  /** Closes the connections without an open request. */
   closeUnused(): void {
     for (const connection of [...this.#bySocket.values()]) {
       if (connection.phase === "silent" || connection.phase === "idle") this.#cutOff(connection);
@@ -147,7 +150,7 @@ export class Connections {
     return withAll;
   }
 
-  /** The address with the most connections of those that have one to give; proxies after all others. */
+  /** The address with the most connections, among those that can give one up. Proxies come last. */
   #largest(): Origin | undefined {
     let largest: Origin | undefined;
     for (const origin of this.#origins.values()) {
@@ -192,7 +195,7 @@ export class Connections {
     handle(request, response);
   }
 
-  /** The whole answer was handed to the socket; what the network did not take at once must be gone in time. */
+  /** The whole answer is in the socket. The client must read what remains in time. */
   #expectTaken(connection: Connection): void {
     const { socket } = connection;
     if (socket.writableLength === 0) return;

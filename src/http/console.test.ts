@@ -40,7 +40,7 @@ describe("the console as it is served", () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Sends the path as it is; `fetch` would resolve its dots first. */
+  /** Sends the path unchanged. `fetch` would resolve its dots first. */
   const statusOf = (path: string, method = "GET"): Promise<number> =>
     new Promise((resolve, reject) => {
       request(baseUrl, { path, method }, (answer) => {

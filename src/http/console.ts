@@ -5,16 +5,16 @@ import { type Assets, assetsRoute, loadAssets } from "./assets.ts";
 import type { Mount, RouteAnswer } from "./listener.ts";
 import { once } from "./once.ts";
 
-/** The console: one page and its assets, as `npm run build:console` leaves them. */
+/** The console: one page and its assets, built by `npm run build:console`. */
 
-/** Where the build is, in a clone as in a package. */
+/** The folder of the build, both in a clone and in an installed package. */
 const BUILT = new URL("../../console/dist/", import.meta.url);
 const PAGE = "index.html";
 const ASSETS = "/assets/";
 
 export const isConsoleBuilt = (folder: URL = BUILT): boolean => existsSync(new URL(PAGE, folder));
 
-/** Serves what stands in the folder when it is first asked for, and nothing else: a path is looked up, never joined. */
+/** Serves the files that the folder contains at the first request, and nothing else. Paths are looked up, never joined. */
 export function consolePages(folder: URL = BUILT): Mount {
   const built = once(() => loadConsole(folder));
   return {
@@ -37,7 +37,7 @@ const loadConsole = async (folder: URL): Promise<Console> => ({
 
 const NONCE_BYTES = 16;
 
-/** The page with a nonce of its own: style sheets that its scripts make are known by it. */
+/** The page with a fresh nonce, which allows the style sheets that its scripts create. */
 function pageOf(html: string): RouteAnswer {
   const nonce = randomBytes(NONCE_BYTES).toString("base64");
   return {
@@ -57,7 +57,7 @@ function pageOf(html: string): RouteAnswer {
 const PERMISSIONS =
   "camera=(), geolocation=(), microphone=(), payment=(), usb=(), publickey-credentials-create=(self), publickey-credentials-get=(self)";
 
-/** Scripts are those of the build; requests go to this server; nothing may frame the page or send its forms away. */
+/** Allows scripts of the build and requests to this server. Nothing may frame the page, and its forms may not be submitted elsewhere. */
 const contentSecurityPolicy = (nonce: string): string =>
   [
     "default-src 'none'",

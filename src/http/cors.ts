@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 
 const EXPOSED = { "access-control-expose-headers": "retry-after, x-request-id" };
 
-/** What an answer says that any web page may read. */
+/** Headers of an answer that any web page may read. */
 export const OPEN_TO_ALL = { "access-control-allow-origin": "*", ...EXPOSED };
 
 /**
- * CORS (Fetch Standard, section 3.2). Any web page may call what authenticates itself by a stamp, since a browser adds nothing to
- * it by itself: `*`. Elsewhere the page's own origin is named, if there is one, and whoever answers decides.
+ * CORS (Fetch Standard, section 3.2). Any web page may send requests that a stamp authenticates, because a browser does not add credentials
+ * to them: `*`. On other paths the header names the page's own origin, if there is one, and the route decides.
  */
 export function allowOrigin(reply: FastifyReply, origin: string | undefined): void {
   if (origin === "*") {
@@ -18,13 +18,13 @@ export function allowOrigin(reply: FastifyReply, origin: string | undefined): vo
   reply.headers({ vary: "origin", ...EXPOSED });
 }
 
-/** Whether a browser asks what it may send (section 3.2.2); such a request has no body and no stamp. */
+/** Whether a browser asks what a page may send (section 3.2.2). Such a request has no body and no stamp. */
 export const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
   method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 
-/** Any header may be sent: those that are not looked at do no harm. */
+/** Any header is allowed. Those that the server does not read do no harm. */
 export function answerPreflight({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
   const asked = headers["access-control-request-headers"];
   return reply

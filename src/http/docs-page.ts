@@ -3,16 +3,16 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fastify } from "fastify";
 
-/** The page that shows the OpenAPI document, and its script, as Scalar makes them. */
+/** The page that shows the OpenAPI document, and its script, both by Scalar. */
 export interface DocsPage {
   html: Buffer;
   script: Buffer;
 }
 
-/** Where the page asks for the document. */
+/** The path from which the page loads the document. */
 export const OPENAPI_PATH = "/openapi.json";
 
-/** Everything on the page comes from this server; nothing is fetched from or reported to others. */
+/** Everything on the page comes from this server. Nothing is loaded from or reported to others. */
 const configuration = {
   url: OPENAPI_PATH,
   pageTitle: "Keystead API",
@@ -24,11 +24,11 @@ const configuration = {
   showDeveloperTools: "never",
 } as const;
 
-/** The script's path below `/docs/`; named after its content, so that a browser may keep it for good. */
+/** The script's path below `/docs/`. It is named after its content, so that a browser may cache it permanently. */
 export const scriptPath = (script: Buffer): string =>
   `js/scalar-${createHash("sha256").update(script).digest("hex").slice(0, 32)}.js`;
 
-/** Where a build leaves the page, beside this file: an installed server needs none of the packages that it is made with. */
+/** Where a build puts the page, next to this file. An installed server needs none of the packages that build it. */
 export const DOCS_PAGE_FILES = { folder: "docs-page", html: "index.html", script: "scalar.js" } as const;
 
 export async function loadDocsPage(): Promise<DocsPage> {

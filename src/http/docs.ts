@@ -6,10 +6,10 @@ import { once } from "./once.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 import { JSON_CONTENT_TYPE } from "./wire.ts";
 
-/** `/openapi.json`, and `/docs`, which shows it. */
+/** `/openapi.json`, and `/docs`, which displays it. */
 export function docsRoutes(makeDocument: () => Promise<Record<string, unknown>>): Route[] {
-  // Made when first asked for: the document names the URL of this server, which is known only once it listens; and the page's
-  // script is large, and most servers never show it.
+  // Built at the first request: the document contains the server's URL, which is known only once it listens. The page's script is large,
+  // and most servers never show it.
   const document = once(async () =>
     staticFile(Buffer.from(JSON.stringify(await makeDocument())), {
       "content-type": JSON_CONTENT_TYPE,
@@ -55,7 +55,7 @@ async function loadDocs(): Promise<Docs> {
   return { page, script: kept, scriptUrl: `/docs/${scriptPath(script)}` };
 }
 
-/** What the page may do: load its own script, run those that stand in it, and ask this server. */
+/** The page may load its own script, run its inline scripts, and send requests to this server. */
 function contentSecurityPolicy(html: string): string {
   const inline = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g)];
   const hashes = inline.map(

@@ -1,15 +1,15 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** The body of a request that succeeds, and that of its answer. */
+/** The body of a successful request, and the body of its answer. */
 export interface Example {
   request: unknown;
   answer: unknown;
 }
 
-/** Tests have made them; each is named after its operation's path. Beside the sources as well as in a package. */
+/** Tests generate the examples. Each is named after its operation's path. The folder is at the same place in a clone and in a package. */
 const FOLDER = new URL("../../docs/examples/", import.meta.url);
 
-/** By the operation's path; an operation may have none yet. */
+/** Examples by operation path. An operation may have none yet. */
 export async function readExamples(): Promise<ReadonlyMap<string, Example>> {
   const files = (await readdir(FOLDER)).filter((file) => file.endsWith(".json"));
   const read = async (file: string): Promise<[string, Example]> => [

@@ -4,7 +4,7 @@ import { type Assets, assetsRoute, loadAssets } from "./assets.ts";
 import type { Mount, RouteAnswer } from "./listener.ts";
 import { once } from "./once.ts";
 
-/** The pages that wallet apps show in a frame, as `npm run build:console` leaves them. */
+/** The pages that wallet apps show in a frame, built by `npm run build:console`. */
 
 const BUILT = new URL("../../console/dist/frames/", import.meta.url);
 const BELOW = "/frames/";
@@ -14,7 +14,7 @@ const FRAMES = ["auth", "import", "export"] as const;
 export const areFramesBuilt = (folder: URL = BUILT): boolean =>
   FRAMES.every((name) => existsSync(pageIn(folder, name)));
 
-/** @param origins of the pages that may show them, as `frame-ancestors` of a content security policy takes them */
+/** @param origins the pages that may show them, in the form of `frame-ancestors` in a content security policy */
 export function framePages(origins: readonly string[], folder: URL = BUILT): Mount {
   const built = once(() => loadFrames(folder));
   const headers = {
@@ -56,7 +56,7 @@ const pageIn = (folder: URL, name: string): URL => new URL(`${name}.html`, folde
 const PERMISSIONS =
   "camera=(), geolocation=(), microphone=(), payment=(), usb=(), publickey-credentials-create=(), publickey-credentials-get=()";
 
-/** Scripts are those of the build, and ask nobody but this server, for its keys. */
+/** Allows scripts of the build, which send requests only to this server, for its keys. */
 const contentSecurityPolicy = (origins: readonly string[]): string =>
   [
     "default-src 'none'",

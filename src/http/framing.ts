@@ -1,13 +1,13 @@
 import type { IncomingMessage } from "node:http";
 
-/** Host of RFC 9110 section 7.2: a name, an IPv4 address or an IPv6 one in brackets, and a port; it may be empty. */
+/** Host of RFC 9110 section 7.2: a name, an IPv4 address or a bracketed IPv6 address, and a port. It may be empty. */
 const HOST = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]*)(?::[0-9]*)?$/;
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]+)([/?].*)?$/i;
 const HOST_LENGTH = "host".length;
 
 /**
- * What RFC 9112 has a server refuse and Node's parser lets through: two parties on a request's way would read it in two ways. Undefined
- * where there is nothing.
+ * Finds what RFC 9112 requires a server to refuse but Node's parser accepts, because two parties on a request's way could read it
+ * differently. Undefined if there is no such problem.
  */
 export function framingProblem({ httpVersion, url, headers, rawHeaders }: IncomingMessage): string | undefined {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return "its version is neither HTTP/1.1 nor HTTP/1.0";
@@ -25,13 +25,13 @@ export function framingProblem({ httpVersion, url, headers, rawHeaders }: Incomi
   return targetProblem(url ?? "", host);
 }
 
-/** A body that is not what was stamped; apps that run here may take it. */
+/** Refuses encoded bodies, which are not what was stamped. Apps that run here may accept them. */
 export function encodingProblem({ headers: { "content-encoding": encoding } }: IncomingMessage): string | undefined {
   if (encoding === undefined || encoding.toLowerCase() === "identity") return undefined;
   return "its body has a Content-Encoding; send it as it is";
 }
 
-/** What is asked for below the host: of a target in the absolute form, which some proxies send, what follows its authority. */
+/** The path and query of a target. Some proxies send the absolute form, of which the part after the authority is returned. */
 export function pathAndQuery(url: string): string {
   if (url.startsWith("/")) return url;
   const [, , rest = "/"] = ABSOLUTE_FORM.exec(url) ?? [undefined, undefined, url];
@@ -47,7 +47,7 @@ function targetProblem(url: string, host: string | undefined): string | undefine
   return isHost ? undefined : "its target is of another host than its Host header";
 }
 
-/** Node keeps the first of them alone. */
+/** Node keeps only the first of them. */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

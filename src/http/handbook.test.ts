@@ -56,7 +56,7 @@ describe("the handbook as it is served", () => {
     const answer = await fetch(`${baseUrl}${path}`, { redirect: "manual" });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   };
-  /** Sends the path as it is; `fetch` would resolve its dots first. */
+  /** Sends the path unchanged. `fetch` would resolve its dots first. */
   const statusOf = (path: string): Promise<number> =>
     new Promise((resolve, reject) => {
       request(baseUrl, { path }, (answer) => {
@@ -103,7 +103,7 @@ describe("the handbook as it is served", () => {
   it("says that a file is not there which was, until it is there again", async () => {
     const gone = join(folder, "dist/guide/gone.html");
     const asset = join(folder, "dist/assets/gone.js");
-    // What there is was listed by then.
+    // Lists the files.
     await get("/handbook/");
     rmSync(gone);
     rmSync(asset);

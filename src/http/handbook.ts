@@ -8,12 +8,12 @@ import type { Mount, RequestHead, RouteAnswer } from "./listener.ts";
 import { once } from "./once.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 
-/** The handbook: pages and their assets, as `npm run docs` leaves them. */
+/** The handbook: pages and their assets, built by `npm run docs`. */
 
 const BUILT = new URL("../../handbook/dist/", import.meta.url);
 const BELOW = "/handbook/";
 const PAGE = ".html";
-/** Its names are those of their content, so that a browser may keep what is below for good. */
+/** Files below are named after their content, so that a browser may cache them permanently. */
 const ASSETS = `${BELOW}assets/`;
 
 const CONTENT_TYPES: Record<string, string> = {
@@ -26,7 +26,7 @@ const CONTENT_TYPES: Record<string, string> = {
 
 export const isHandbookBuilt = (folder: URL = BUILT): boolean => existsSync(new URL("index.html", folder));
 
-/** Serves what stands in the folder when it is first asked for, and nothing else: a path is looked up, never joined. */
+/** Serves the files that the folder contains at the first request, and nothing else. Paths are looked up, never joined. */
 export function handbookPages(folder: URL = BUILT): Mount {
   const files = once(() => filesIn(folder));
   return {
@@ -45,7 +45,7 @@ export function handbookPages(folder: URL = BUILT): Mount {
   };
 }
 
-/** By path; each is read when it is first asked for, and undefined where it is gone by then, as while the handbook is built anew. */
+/** By path. Each file is read at its first request. Undefined if it no longer exists, for example during a new build. */
 type Files = ReadonlyMap<string, () => Promise<StaticFile | undefined>>;
 
 async function filesIn(folder: URL): Promise<Files> {
@@ -76,7 +76,7 @@ const loaded = (path: string, type: string, content: Buffer): Promise<StaticFile
     ...(type === CONTENT_TYPES[PAGE] ? { "content-security-policy": contentSecurityPolicy(content.toString()) } : {}),
   });
 
-/** A page is asked for without its ending, and the first one of a folder by the folder. */
+/** The path of a page has no file extension. The path of a folder returns its first page. */
 async function answerTo(head: RequestHead, files: Files): Promise<RouteAnswer> {
   const { path } = head;
   const file = files.get(path) ?? files.get(path.endsWith("/") ? `${path}index${PAGE}` : `${path}${PAGE}`);
@@ -87,7 +87,7 @@ async function answerTo(head: RequestHead, files: Files): Promise<RouteAnswer> {
   return fail("ROUTE_NOT_FOUND", { method: "GET", path: `${BELOW}*` });
 }
 
-/** Scripts are those of the build, and the short ones that stand in the page; requests go to this server alone. */
+/** Allows scripts of the build and the short ones in the page, and requests to this server only. */
 function contentSecurityPolicy(html: string): string {
   const inline = html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g);
   const hashes = [...inline].map(([, code]) => `'sha256-${digestOf(code as string)}'`);

@@ -1,6 +1,6 @@
 import type { Mount } from "./listener.ts";
 
-/** What other services tell this one. Each sender is known by its signature, and anybody may try. */
+/** Events that other services send. Anybody may send a request, but each must have its sender's signature. */
 export const ingest = ({ ses }: { ses: (body: Buffer) => Promise<void> }): Mount => ({
   routes: [
     {

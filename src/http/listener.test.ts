@@ -41,7 +41,7 @@ it("gives the room of an answer back though its client left before there was one
       const isWanted = await arrival.promise;
       socket.destroy();
       await once(socket, "close");
-      // The server's end of it closes a moment later.
+      // The server's end closes slightly later.
       while (isWanted()) await nextTurn();
       release.resolve();
     }
@@ -97,7 +97,7 @@ describe("an operation that any web page may call", () => {
   });
   after(() => listener.close());
 
-  /** Status, headers, body, and what the observer was told. */
+  /** Status and headers of the answer, its body, and the calls of the observer. */
   async function answerTo(name: string, init: RequestInit): Promise<unknown[]> {
     told.length = 0;
     const answer = await fetch(base + name, { method: "POST", ...init });
@@ -139,7 +139,7 @@ describe("an operation that any web page may call", () => {
     assert.match(text, /no media type/);
   });
 
-  /** What the server says to these bytes until it closes the connection. */
+  /** All bytes that the server sends in response to these, until it closes the connection. */
   async function answer(sent: string): Promise<string> {
     const { hostname, port } = new URL(base);
     const socket = connect(Number(port), hostname);

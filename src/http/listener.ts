@@ -43,83 +43,86 @@ import { isProxyAmong, type RemoteAddressOf, remoteAddressBehind } from "./remot
 import { renderError } from "./render-error.ts";
 import { JSON_CONTENT_TYPE } from "./wire.ts";
 
-/** A request as far as its headers go. */
+/** A request whose headers have arrived. */
 export interface RequestHead {
-  /** Stands in the log and in answers with an error. */
+  /** The request id in the log and in error answers. */
   id: string;
   /** Without the query. */
   path: string;
   headers: IncomingHttpHeaders;
-  /** The client's IP address, from behind the trusted proxies; undefined where it is not known. */
+  /** The client's IP address behind the trusted proxies. Undefined if unknown. */
   remoteAddress: string | undefined;
   /** Whether the client still waits for the answer. */
   isWanted: () => boolean;
-  /** Adds what has become known to the line that is logged of the request. Identifiers and outcomes alone, no secrets. */
+  /** Adds facts to the request's line in the log. Only identifiers and outcomes, no secrets. */
   note(facts: Record<string, string>): void;
 }
 
-/** An answer to be sent. */
+/** The answer of a route. */
 export interface RouteAnswer {
-  /** 200 unless said. */
+  /** By default 200. */
   status?: number;
-  /** The content type is that of JSON unless it is among them. */
+  /** The content type is JSON by default. */
   headers?: Record<string, string>;
   body: string | Buffer;
-  /** Whether all answers share these bytes, so that one more takes no memory. */
+  /** Whether all answers share these bytes, so that another answer takes no memory. */
   isShared?: boolean;
-  /** Whether other pages may show it in a frame: those that its own policy names. */
+  /** Whether other pages may show the answer in a frame: those that its own policy allows. */
   isFramed?: boolean;
 }
 
 export interface Route {
   method: "GET" | "POST";
-  /** As the request line has it, without a query; a `*` at the end stands for any rest. */
+  /** As in the request line, without the query. A trailing `*` matches any rest. */
   path: string;
-  /** What it is called in the log and in metrics; requests to a route without are logged at the level `debug` and not counted, unless they fail. */
+  /**
+   * The name in the log and in metrics. Requests to a route without a name are logged at the level `debug` and not counted, unless they
+   * fail.
+   */
   operation?: string;
   /**
-   * Looks at a request before its body is read; what it throws is the answer. What it returns answers the whole request, whose
-   * body is empty for GET.
+   * Checks a request before its body is read. An error that it throws is the answer. The returned function answers the complete request;
+   * for GET the body is empty.
    */
   accept(head: RequestHead): (body: Buffer) => RouteAnswer | Promise<RouteAnswer>;
 }
 
-/** Something that answers on the listener. */
+/** A group of routes on the listener. */
 export interface Mount {
   routes: readonly Route[];
-  /** Where any web page may send requests to, unknown paths below it included, such as `/public/`. */
+  /** Any web page may send requests to paths below this one, such as `/public/`, including unknown ones. */
   anyOriginBelow?: string;
-  /** Where the page that sends a request is named as one that may, and the route itself decides on it. */
+  /** Below this path, CORS headers name the origin of the page that sends a request, and the route decides whether to allow it. */
   echoedOriginBelow?: string;
 }
 
 export interface Listener {
-  /** Before `listen`. */
+  /** Must be called before `listen`. */
   mount(mount: Mount): void;
-  /** Rejects with the error of the operating system where the port cannot be had. */
+  /** Rejects with the operating system's error if the port is not available. */
   listen(at: { host: string; port: number }): Promise<AddressInfo>;
-  /** Goes on answering, and asks clients to come back on other connections, which may lead to another server. */
+  /** Keeps answering, but asks clients to reconnect, which may lead them to another server. */
   sendAway(): void;
-  /** Takes no new requests, and resolves when the open ones are answered. */
+  /** Accepts no new requests. Resolves when the open ones are answered. */
   close(): Promise<void>;
-  /** Ends every connection, whatever is open on it. */
+  /** Closes all connections, even those with open requests. */
   cutOff(): void;
 }
 
-/** Answers requests that come to the listener but are not for what is mounted on it. */
+/** Answers requests that reach the listener but are not for its mounts. */
 export interface Elsewhere {
   takes(headers: IncomingHttpHeaders): boolean;
   pass(request: IncomingMessage, response: ServerResponse): void;
 }
 
-/** What may be open and held at a time, on all listeners that have this together. */
+/** What may be open and held at one time. Several listeners may share it. */
 export interface ListenerRoom {
   connections: Connections;
   bodies: ByteBudget;
   answers: ByteBudget;
 }
 
-/** @param onRefused told of each connection for which there was no room */
+/** @param onRefused called for each connection that was refused for lack of room */
 export const createRoom = (
   bounds: ConnectionBounds,
   trustedProxies: readonly Cidr[],
@@ -132,44 +135,44 @@ export const createRoom = (
 
 export interface ListenerOptions {
   log: Logger;
-  /** Proxies whose word on where a request came from is taken. */
+  /** Proxies that are trusted to name the client's address. */
   trustedProxies: readonly Cidr[];
-  /** What it shares with the other listeners of the process. */
+  /** Shared with the other listeners of the process. */
   room: ListenerRoom;
-  /** Whose requests are not for this service, by their headers, and who answers them. */
+  /** Selects requests that are not for this service, by their headers, and answers them. */
   elsewhere?: Elsewhere;
   observer: TrafficObserver;
-  /** Begins traces; there are none unless it is there. */
+  /** Starts traces. Without it there are none. */
   tracer?: Tracer | undefined;
 }
 
-/** Is told of what comes in; it must not throw. */
+/** Receives events of the traffic. Must not throw. */
 export interface TrafficObserver {
-  /** A request of a named route was answered, so long after all of it had arrived. */
+  /** A request to a named route was answered, this many seconds after it had arrived completely. */
   answered(operation: string, status: number, seconds: number): void;
-  /** A request was answered with an error, of this name in the list of errors; without an operation it was for no named route. */
+  /** A request was answered with an error, by its name in the list of errors. `operation` is undefined if no named route matched. */
   failed(failure: { operation: string | undefined; status: number; name: string }): void;
-  /** A connection, or what came on one, was turned away before it was a request. */
+  /** A connection was refused, or the bytes on one were refused before they made a request. */
   turnedAway(reason: "no_room" | "broken" | "headers_too_large" | "too_slow"): void;
 }
 
-/** How often connections are held against the times they have. */
+/** How often connections are checked for timeouts. */
 const TIMEOUT_CHECK_MS = 1000;
 
-/** What every answer says to browsers; a page that needs more says so itself. */
+/** Headers for browsers on every answer. Pages that need more set their own. */
 const SECURITY_HEADERS = {
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Content types of operations that need no look; what another one is worth, Fastify knows. */
+/** Content types that operations accept without a further check. Fastify handles all others. */
 const PLAIN_CONTENT_TYPES: readonly (string | undefined)[] = [undefined, JSON_CONTENT_TYPE, "text/plain;charset=UTF-8"];
 
-/** What every answer of an operation that any web page may call says, until it is known better. */
+/** The initial headers of every answer of an operation that any web page may call. */
 const OPERATION_HEADERS = { ...SECURITY_HEADERS, ...OPEN_TO_ALL, "content-type": JSON_CONTENT_TYPE };
 
-/** A request on its way, from its headers to its answer. */
+/** A request from its headers to its answer. */
 interface Pass {
   id: string;
   operation?: string;
@@ -178,7 +181,7 @@ interface Pass {
   request: IncomingMessage;
   response: ServerResponse;
   span?: Span | undefined;
-  /** Milliseconds of `performance.now()`: when its headers were there, then when all of it was. */
+  /** When the headers had arrived, and later when the whole request had, in milliseconds of `performance.now()`. */
   start: number;
   respond: ReturnType<Route["accept"]>;
 }
@@ -190,8 +193,8 @@ declare module "fastify" {
 }
 
 /**
- * Takes requests in and sends answers out for whatever is mounted: bounds of connections, headers, bodies and times, errors on
- * the wire, the line logged of each request, and the end.
+ * Receives requests and sends answers for the mounts. It enforces the bounds on connections, headers, bodies and times, sends errors, logs
+ * a line for each request, and shuts down.
  */
 export const createListener = (options: ListenerOptions): Listener => new HttpListener(options);
 
@@ -206,7 +209,7 @@ class HttpListener implements Listener {
   readonly #answers: ByteBudget;
   readonly #anyOriginBelow: string[] = [];
   readonly #echoedOriginBelow: string[] = [];
-  /** Operations that any web page may call, by their paths: most requests are for these, and they do without Fastify. */
+  /** Operations that any web page may call, by path. Most requests are for these, and they bypass Fastify. */
   readonly #operations = new Map<string, Route>();
   readonly #elsewhere: Elsewhere | undefined;
   readonly #tracer: Tracer | undefined;
@@ -218,7 +221,7 @@ class HttpListener implements Listener {
     this.#tracer = tracer;
     this.#elsewhere = elsewhere;
     this.#log = log;
-    // The line of a request holds nothing that a client wrote but an address that was parsed: there is nothing to redact.
+    // A request's line contains no text from the client except the parsed address, so nothing needs redaction.
     this.#requestLog = log.child({}, { redact: [] });
     this.#observer = observer;
     this.#connections = room.connections;
@@ -271,21 +274,21 @@ class HttpListener implements Listener {
     const app: FastifyInstance = fastify({
       loggerInstance: this.#log as FastifyBaseLogger,
       logController: new LogController({ disableRequestLogging: true }),
-      // Every line of ours names its request; a logger for each request would cost more than the line.
+      // Every line of ours contains the request id. A logger per request would cost more than the line.
       childLoggerFactory: (logger) => logger,
       genReqId: newId,
       serverFactory: (handle) => this.#createHttpServer(this.#dispatched(handle)),
       return503OnClosing: false,
       clientErrorHandler: (error, socket) => this.#answerBrokenRequest(error, socket),
       routerOptions: { maxParamLength: 200 },
-      // A path that Fastify's router cannot read is that of no operation; no hook is run for it.
+      // A path that Fastify's router cannot parse matches no operation. No hook runs for it.
       frameworkErrors: (_error, request, reply) =>
         this.#begin(request, reply, (error = notFound(request)) => void this.#sendError(error, request, reply)),
     });
     app.decorateRequest("pass", null as never);
     app.addHook("preClose", async () => this.#drain(app.server));
     app.addHook("onRequest", (request, reply, done) => this.#begin(request, reply, done));
-    // The stamp is over the exact bytes, whatever content type the client claims, or none.
+    // The stamp covers the exact bytes, whatever content type the client claims, or none.
     app.removeAllContentTypeParsers();
     app.addContentTypeParser("*", ({ pass }: FastifyRequest) => this.#read(pass));
     app.setErrorHandler((error, request, reply) => this.#sendError(error, request, reply));
@@ -299,7 +302,7 @@ class HttpListener implements Listener {
       if (problem !== undefined) return this.#refuse(problem, request, response);
       request.url = pathAndQuery(request.url ?? "");
       if (elsewhere?.takes(request.headers)) {
-        // The body is read by whoever answers, as it comes.
+        // The receiver reads the body as it arrives.
         this.#connections.hasArrived(request.socket);
         elsewhere.pass(request, response);
         return;
@@ -315,7 +318,7 @@ class HttpListener implements Listener {
     };
   }
 
-  /** The operation that a request is for, if nothing about it is out of the ordinary. Fastify takes the same path to it otherwise. */
+  /** The operation for a request with no special features. All others reach it through Fastify. */
   #plainOperation({ method, url = "", headers }: IncomingMessage): Route | undefined {
     if (method !== "POST" || this.#isSendingAway || this.#isDraining) return undefined;
     return PLAIN_CONTENT_TYPES.includes(headers["content-type"]) ? this.#operations.get(url) : undefined;
@@ -327,7 +330,7 @@ class HttpListener implements Listener {
     try {
       this.#accept(route, pass, route.path);
       const sent = await this.#read(pass).catch((error: unknown) => {
-        // What is left of the body would be taken for the next request.
+        // The rest of the body would be treated as the next request.
         response.setHeader("connection", "close");
         throw error;
       });
@@ -355,13 +358,13 @@ class HttpListener implements Listener {
 
   #drain(server: Server): void {
     this.#isDraining = true;
-    // Requests that are open now were promised a connection to keep; after their answers it only holds up the end.
+    // Open requests were promised a persistent connection. After their answers, it would only delay the shutdown.
     server.keepAliveTimeout = 1;
     server.keepAliveTimeoutBuffer = 0;
     this.#connections.closeUnused();
   }
 
-  /** What holds for every request, on whatever path. */
+  /** Steps that apply to every request, regardless of its path. */
   #begin(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     const { headers } = request.raw;
     request.pass = this.#passOf(request.id, request.raw, reply.raw);
@@ -387,7 +390,7 @@ class HttpListener implements Listener {
     }
   }
 
-  /** @throws what the route refuses the request for */
+  /** @throws errors for which the route refuses the request */
   #accept(route: Route, pass: Pass, path: string): void {
     const { id, request, remoteAddress } = pass;
     if (route.operation !== undefined) pass.operation = route.operation;
@@ -409,7 +412,7 @@ class HttpListener implements Listener {
     }
   }
 
-  /** What a request is answered with, whose body is there; its bytes are counted until they are sent. */
+  /** The answer to a request whose body has arrived. Its bytes count as held until they are sent. */
   async #answer(pass: Pass, sent: Buffer): Promise<RouteAnswer> {
     pass.start = performance.now();
     this.#connections.hasArrived(pass.request.socket);
@@ -438,7 +441,7 @@ class HttpListener implements Listener {
     return { status, headers, body: JSON.stringify(body) };
   }
 
-  /** Each request that an outage ends has its own line anyway, which names it. */
+  /** Logs an outage, at most once a minute for each kind. Each request that fails because of it has its own line anyway. */
   #tellOutage(
     name: string,
     { requestId, error, message }: { requestId: string; error: unknown; message: string },
@@ -453,7 +456,7 @@ class HttpListener implements Listener {
     return this.#send(request, reply, status, Buffer.from(body));
   }
 
-  /** Text would get a charset added to its content type, bytes do not. */
+  /** Bytes, because Fastify adds a charset to the content type of text. */
   #send({ pass }: FastifyRequest, reply: FastifyReply, status: number, body: Buffer): FastifyReply {
     this.#record(pass, status);
     if (!reply.hasHeader("content-type")) reply.header("content-type", JSON_CONTENT_TYPE);
@@ -479,7 +482,7 @@ class HttpListener implements Listener {
     if (operation !== undefined) this.#observer.answered(operation, status, durationMs / 1000);
   }
 
-  /** A request that is HTTP by its form alone. What follows on its connection is not looked at. */
+  /** Refuses a request that is HTTP only in form. Further bytes on its connection are ignored. */
   #refuse(problem: string, { socket }: IncomingMessage, response: ServerResponse): void {
     this.#log.debug({ peerAddress: socket.remoteAddress, reason: problem }, "a request could not be read");
     this.#observer.turnedAway("broken");
@@ -494,12 +497,12 @@ class HttpListener implements Listener {
     response.end(text);
   }
 
-  /** Requests that are not HTTP, came too slowly, or whose headers are over the limit: nothing in them can be believed. */
+  /** Answers requests that are not HTTP, arrived too slowly, or have headers over the limit. Nothing in them can be trusted. */
   #answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
     const peerAddress = socket.remoteAddress;
     this.#log.debug({ peerAddress, reason: error.code }, "a request could not be read");
     if (error.code !== "ECONNRESET") this.#observer.turnedAway(reasonOfBroken(error.code));
-    // Not after an answer that is on its way: what followed it is what is broken.
+    // No error after an answer that is being sent: the broken bytes follow it.
     if (error.code === "ECONNRESET" || !socket.writable || this.#connections.isAnswering(socket)) {
       socket.destroy();
       return;
@@ -524,7 +527,7 @@ class HttpListener implements Listener {
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Looked for with the rest of the framing; Node would answer in a form of its own.
+      // Checked with the rest of the framing. Node would answer in a different format.
       requireHostHeader: false,
     };
     const server = createServer(options, connections.inTurn(handle));
@@ -535,13 +538,13 @@ class HttpListener implements Listener {
         this.#refuse("it expects something other than 100-continue", request, response),
       ),
     );
-    // Node has nothing more to do with the connection of a CONNECT.
+    // Node does not handle the connection of a CONNECT any further.
     server.on("connect", (_request, socket: Socket) => this.#answerBrokenRequest(new Error("CONNECT"), socket));
     return server;
   }
 }
 
-/** Until a route has accepted the request. */
+/** Before a route has accepted the request. */
 const unrouted = () => {
   throw new Error("no route has accepted this request");
 };
@@ -555,16 +558,16 @@ const originOf = ({ remoteAddress }: Pass): string => networkOf(remoteAddress ??
 const notFound = (request: FastifyRequest): KeysteadError =>
   new KeysteadError("ROUTE_NOT_FOUND", { method: request.method, path: printable(pathOf(request)) }, []);
 
-/** A client that has left while its request was worked on is told of no more: its bytes go back at once. */
+/** If the client disconnects while its request is processed, its bytes are released immediately. */
 function holdUntilAnswered(pass: Pass, budget: ByteBudget, bytes: number): void {
-  // Those are free, and whose they are is not looked at.
+  // Small messages are free, so whose they are does not matter.
   if (bytes <= SMALL_MESSAGE_BYTES) return;
   const giveBack = budget.take(originOf(pass), bytes);
   if (pass.response.destroyed) giveBack();
   else pass.response.once("close", giveBack);
 }
 
-/** What is known of a request at its end; a fault of the client's is none of the span's, by the conventions of OpenTelemetry for servers. */
+/** Ends the span of a request. A client error does not make the span an error, following OpenTelemetry's conventions for servers. */
 function endSpan({ span, id, operation = "", facts, request }: Pass, status: number): void {
   if (!span) return;
   const { error, organizationId, userId, activityId } = facts;

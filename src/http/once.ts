@@ -1,4 +1,4 @@
-/** The same value for everybody; what failed is tried again. */
+/** Computes a value once for all callers. A failure is retried at the next call. */
 export function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let value: Promise<Value> | undefined;
   return () => {

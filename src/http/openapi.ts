@@ -17,17 +17,17 @@ export interface OpenApiInfo {
 
 type Json = { [key: string]: unknown };
 
-/** What the document is made from. */
+/** The content of the document. */
 export interface Documented {
-  /** In the order in which the document tells them. */
+  /** In the order of the document. */
   capabilities: readonly Capability[];
-  /** By the operation's path, or the `operationId` of a call of the auth proxy. */
+  /** By operation path, or by the `operationId` of a call of the auth proxy. */
   examples: ReadonlyMap<string, Example>;
 }
 
 /**
- * The OpenAPI 3.1 document of all operations, grouped by capability. TypeBox schemas are JSON Schema, so nothing is converted: a
- * schema with an `$id` becomes a component of that name, and every other stands where it is used.
+ * The OpenAPI 3.1 document of all operations, grouped by capability. TypeBox schemas are JSON Schema, so they need no conversion. A schema
+ * with an `$id` becomes a component of that name; all others are inlined.
  */
 export function openApiDocument({ capabilities, examples }: Documented, { version, baseUrl }: OpenApiInfo): Json {
   const components: Json = {};
@@ -85,7 +85,7 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
   };
 }
 
-/** The types that the published SDKs know; those of our own operations are named beside them. */
+/** The activity types that the published SDKs know, and those of this service's own operations. */
 function activityTypeSchema(operations: readonly Operation[]): Json {
   const activities = operations.filter((operation) => operation.kind === "activity");
   const votes = operations.filter((operation) => operation.kind === "vote");
@@ -109,7 +109,7 @@ const ErrorBody = Type.Object(
 );
 
 interface Surroundings {
-  /** Of the operation's capability. */
+  /** The title of the operation's capability. */
   title: string;
   example: Example | undefined;
   components: Json;
@@ -141,7 +141,7 @@ const PROXY_TITLE = "Calls of the auth proxy";
 
 const proxyOperationId = ({ path }: ProxyCall): string => `auth_proxy_${path}`;
 
-/** What is asked for without a stamp. */
+/** Calls without a stamp. */
 const proxyCallObject = (
   call: ProxyCall,
   { example, components }: Pick<Surroundings, "example" | "components">,
@@ -170,7 +170,7 @@ const proxyCallObject = (
   },
 });
 
-/** Words of paths that are no English words, or that are written together. */
+/** Words in paths that are abbreviations or are written together. */
 const SPELLINGS: Record<string, string> = {
   api: "API",
   eth: "Ethereum",
@@ -184,7 +184,7 @@ const SPELLINGS: Record<string, string> = {
   whoami: "who am I",
 };
 
-/** `create_wallet` is "Create wallet". */
+/** The title for a path: `create_wallet` becomes "Create wallet". */
 export function nameOf(path: string): string {
   const words = path.replace("sub_organization", "sub-organization").replace("on_ramp", "on-ramp").split("_");
   const name = words.map((word) => SPELLINGS[word] ?? word).join(" ");
@@ -225,7 +225,7 @@ export function responseOf(operation: Operation): TSchema {
 const shownActivity = (operation: ActivityOperation | VoteOperation): TSchema =>
   operation.kind === "vote" ? AnyActivity : activityOf(operation);
 
-/** A copy without TypeBox's own marks, in which named schemas are references. */
+/** A copy without TypeBox's own symbols. Named schemas become references. */
 function plain(schema: unknown, components: Json, isRoot = true): unknown {
   if (Array.isArray(schema)) return schema.map((item) => plain(item, components, false));
   if (typeof schema !== "object" || schema === null) return schema;

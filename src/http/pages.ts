@@ -3,54 +3,54 @@ import { docsRoutes } from "./docs.ts";
 import type { Mount, Route, RouteAnswer } from "./listener.ts";
 import type { OpenApiInfo } from "./openapi.ts";
 
-/** What the parts of the service say of themselves. */
+/** The status of the parts of the service. */
 export interface Readiness {
   status: "ready" | "not ready";
-  /** `unwritable`: reads work. */
+  /** `unwritable`: only reads work. */
   database: "ready" | "unwritable" | "unavailable";
   signer: "ready" | "sealed" | "failed";
-  /** `unknown` while the database does not tell. */
+  /** `unknown` while the database is unavailable. */
   organization: "ready" | "missing" | "unknown";
-  /** For information: the server is ready without any chain. */
+  /** For information only: the server is ready without any chain. */
   chains?: Record<string, { status: string; nodes: { host: string; status: string }[] }>;
-  /** The sinks of the audit stream, where there are any: `full` where as many lines wait as may. */
+  /** The sinks of the audit stream, if any. `full`: the backlog has reached its bound. */
   audit?: Record<string, { status: "delivering" | "failing" | "full"; backlog: number }>;
   /**
-   * Of sponsors' accounts that are poor, by chain, of the provider of `swaps`, of audit sinks that take nothing, and of a scheduled backup
-   * that failed; the server is ready all the same.
+   * Warnings, by subject: sponsors' accounts that are low, by chain, the provider of `swaps`, audit sinks that accept nothing, and a failed
+   * scheduled backup. They do not affect readiness.
    */
   warnings?: Record<string, string>;
-  /** Since when nothing is changed, and why, where an operator said so; the server is ready all the same. */
+  /** Since when and why an operator has stopped all changes. This does not affect readiness. */
   maintenance?: string;
-  /** Of the parts that are not ready, in words for whoever is woken up. Anybody may read them. */
+  /** Explanations, for the person on call, of the parts that are not ready. Anybody may read them. */
   reasons?: Partial<Record<"database" | "signer" | "organization" | "audit" | "server", string>>;
 }
 
 export interface PagesOptions {
   readiness: () => Promise<Readiness>;
-  /** The keys that webhook deliveries are signed with. */
+  /** The public keys of webhook deliveries' signatures. */
   webhookKeySet: () => Promise<unknown>;
-  /** The keys of the OIDC tokens that this installation issues, and what it says of itself as their issuer. */
+  /** The public keys of the OIDC tokens that this installation issues, and its discovery document as an issuer. */
   issuerKeySet: () => Promise<unknown>;
   discoveryDocument: () => unknown;
-  /** The installation's public keys by purpose, in the form that the SDKs take in place of those they know. */
+  /** The installation's public keys by purpose, in the form in which SDKs accept them in place of their built-in ones. */
   serviceKeys: () => Promise<Record<string, unknown>>;
-  /** The accounts that this installation pays from, by the namespaces of CAIP-2. */
+  /** The accounts from which this installation pays fees, by CAIP-2 namespace. */
   sponsors: () => Promise<Record<string, string>>;
   /** For the well-known page. */
   info: OpenApiInfo;
   openApi: () => Promise<Record<string, unknown>>;
 }
 
-/** How long receivers may keep the webhook keys; a new key is published long before the old one leaves. */
+/** How long receivers may cache the webhook keys. A new key is published long before the old one is removed. */
 const KEY_SET_CACHE = "public, max-age=86400, s-maxage=86400, stale-if-error=604800";
 
-/** A key that signs from now on must reach whoever verifies before long. */
+/** Verifiers must receive a new signing key soon. */
 const ISSUER_CACHE = "public, max-age=300";
 
-/** What operators and receivers of webhooks look at, and the documentation. */
+/** Pages for operators and receivers of webhooks, and the documentation. */
 export const pages = ({ readiness, discoveryDocument, info, openApi, ...asked }: PagesOptions): Mount => {
-  // Anybody may ask for the keys, as often as they like: the database is asked once at a time.
+  // Anybody may request the keys at any rate, so there is only one query to the database at a time.
   const webhookKeySet = sharedAnswer(asked.webhookKeySet);
   const issuerKeySet = sharedAnswer(asked.issuerKeySet);
   const serviceKeys = sharedAnswer(asked.serviceKeys);

@@ -2,14 +2,14 @@ import type { IncomingMessage } from "node:http";
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { MAX_BODY_BYTES, SMALL_MESSAGE_BYTES } from "../kernel/limits.ts";
 
-/** Asked for the room of a body that is not small, once it is known to be one; throws where there is none. */
+/** Reserves room for a body that is not small. Throws if there is none. */
 export type TakeRoom = (bytes: number) => void;
 
 /**
- * The exact bytes of a request's body. A body that says how long it is takes room for that before it is read; one that does
- * not takes room for the largest as soon as it is not small.
+ * Reads the exact bytes of a request's body. If the request declares its length, room for it is reserved before it is read. If not, room
+ * for the largest body is reserved as soon as this one is not small.
  *
- * @throws KeysteadError BODY_TOO_LARGE, BODY_INVALID if the client breaks off, or what `takeRoom` throws
+ * @throws KeysteadError BODY_TOO_LARGE, BODY_INVALID if the client disconnects, or an error of `takeRoom`
  */
 export function readBody(request: IncomingMessage, takeRoom: TakeRoom): Promise<Buffer> {
   const declared = request.headers["content-length"];
@@ -23,7 +23,7 @@ export function readBody(request: IncomingMessage, takeRoom: TakeRoom): Promise<
     let hasRoom = declared !== undefined;
     const stop = (error: unknown) => {
       request.off("data", onData).off("end", onEnd).off("error", onError);
-      // The rest is read and dropped: a client that is still sending would otherwise not come to read why it was refused.
+      // The rest is read and discarded. A client that is still sending would otherwise not read why it was refused.
       request.resume();
       reject(error);
     };

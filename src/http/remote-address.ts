@@ -1,13 +1,13 @@
 import { type Cidr, formatIpAddress, type IpAddress, isWithin, parseIpAddress } from "../kernel/ip-address.ts";
 import { MAX_FORWARDED_ADDRESSES } from "../kernel/limits.ts";
 
-/** The client's address as text, without a zone, from the connection's and the X-Forwarded-For header; undefined if not known. */
+/** The client's address as text, without a zone, from the connection's address and the X-Forwarded-For header. Undefined if unknown. */
 export type RemoteAddressOf = (connection: string | undefined, forwardedFor: string | undefined) => string | undefined;
 
 /**
- * Every proxy adds to the right of X-Forwarded-For whom it heard, so the header is read from the right, and only as far as
- * those who wrote it are trusted: the first address that is no trusted proxy is the client, and whatever stands left of it is
- * the client's own claim. An entry of a trusted proxy that is no address leaves the client unknown.
+ * Every proxy appends to X-Forwarded-For the address that it received the request from. The header is therefore read from the right, while
+ * the entries were written by trusted proxies: the first address that is not a trusted proxy is the client. Entries left of it are the
+ * client's own claims. If a trusted proxy's entry is not an address, the client is unknown.
  */
 export function remoteAddressBehind(trustedProxies: readonly Cidr[]): RemoteAddressOf {
   if (trustedProxies.length === 0) return (connection) => connection && withoutZone(connection);
@@ -34,10 +34,10 @@ export const isProxyAmong =
 const isWithinAny = (address: IpAddress | undefined, blocks: readonly Cidr[]): boolean =>
   address !== undefined && blocks.some((block) => isWithin(address, block));
 
-/** A link-local address names the interface too, which is the server's. */
+/** A link-local address includes a network interface, which is the server's. */
 const withoutZone = (text: string): string => text.replace(/%.*$/, "");
 
-/** `203.0.113.7:443`, `[2001:db8::1]:443` and `[2001:db8::1]`, as some proxies write them. */
+/** Removes the port and brackets that some proxies write: `203.0.113.7:443`, `[2001:db8::1]:443`, `[2001:db8::1]`. */
 function withoutPort(entry: string): string {
   const bracketed = /^\[([^[\]]*)\](:[0-9]{1,5})?$/.exec(entry);
   if (bracketed) return bracketed[1] ?? "";

@@ -4,15 +4,15 @@ import { DatabaseFailure } from "../storage/failure.ts";
 export interface RenderedError {
   status: number;
   body: { code: number; message: string; details: unknown[]; turnkeyErrorCode: string };
-  /** When to come back, where that is known. */
+  /** When the client may retry, if known. */
   retryAfterSeconds?: number;
-  /** What was thrown, by its name in the list of errors. */
+  /** The error's name in the list of errors. */
   name: string;
-  /** Who else should look: the client was told only a request id, or that something is down. */
+  /** Who should investigate: the client only got a request id, or a message that something is unavailable. */
   seenBy: "developers" | "operators" | undefined;
 }
 
-/** The public face of whatever was thrown. What is not known to be public stays inside. */
+/** The public form of any error. Whatever is not known to be public is omitted. */
 export function renderError(error: unknown, requestId: string): RenderedError {
   const shown = publicError(error, requestId);
   const { httpStatus: status, grpcCode: code, message, turnkeyErrorCode, retryAfterSeconds } = shown;
@@ -27,7 +27,7 @@ export function renderError(error: unknown, requestId: string): RenderedError {
 }
 
 function seenBy({ httpStatus, code }: KeysteadError): RenderedError["seenBy"] {
-  // An operator had nothing changed on purpose.
+  // An operator has stopped all changes on purpose.
   if (httpStatus < 500 || code === "MAINTENANCE") return undefined;
   return httpStatus === 503 ? "operators" : "developers";
 }
@@ -37,7 +37,7 @@ function publicError(error: unknown, requestId: string): KeysteadError {
   if (error instanceof DatabaseFailure && error.kind !== "bug") {
     return new KeysteadError(error.kind === "lost" ? "DATABASE_FILE_LOST" : "DATABASE_UNAVAILABLE", {}, []);
   }
-  // Errors of the HTTP layer itself: the body never reached an operation.
+  // Errors of the HTTP layer: the body never reached an operation.
   const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number };
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {
     return new KeysteadError(

@@ -4,22 +4,21 @@ import type { Answer } from "../engine/engine.ts";
 import { stringifyInTurns } from "../kernel/json.ts";
 
 /**
- * Where the specification and the published SDKs differ on the wire, the rules stand here. Requests meet the others in
- * `engine/envelope.ts`: members that are null count as absent, and unknown members outside `parameters` are ignored.
+ * The rules for cases in which the specification and the published SDKs differ on the wire. `engine/envelope.ts` has the others, for
+ * requests: members that are null count as absent, and unknown members outside `parameters` are ignored.
  */
 
-/** Exactly this, without a charset: one SDK compares it whole. */
+/** Without a charset, because one SDK compares the whole value. */
 export const JSON_CONTENT_TYPE = "application/json";
 
-/** Which form the times of activities have in answers: one for all, or each client's own. */
+/** The form of activities' times in answers: the same for all clients, or each client's own. */
 export type ActivityTimesSetting = ActivityTimes | "auto";
 
-/** What published SDKs are called; the older Go SDK leaves the name of Go's own client. */
+/** The user agents of published SDKs. The older Go SDK sends that of Go's own client. */
 const SDK_USER_AGENT = /turnkey|tkhq|^go-http-client\//i;
 
 /**
- * The times of an activity are text by the specification, and objects for the SDKs. Every published SDK is known by one of
- * these headers.
+ * Times of an activity are text in the specification, and objects in the SDKs. Each published SDK is recognized by one of these headers.
  */
 export function activityTimesFor(headers: IncomingHttpHeaders, setting: ActivityTimesSetting): ActivityTimes {
   if (setting !== "auto") return setting;
@@ -28,9 +27,9 @@ export function activityTimesFor(headers: IncomingHttpHeaders, setting: Activity
 }
 
 /**
- * The body of an answer: activities in it get their times in the given form. What is known of a transaction that was sent from here is
- * `service` by the specification, and `turnkey` for the SDKs: it is there under both names. A list is written entry by entry, and a
- * large activity member by member, so that others get their turn between them.
+ * The body of an answer, with activities' times in the given form. The status of a transaction sent from here is called `service` in the
+ * specification and `turnkey` in the SDKs, so it has both names. Lists are written entry by entry and large activities member by member, so
+ * that other requests are processed in between.
  */
 export async function renderAnswer(answer: Answer, times: ActivityTimes): Promise<string> {
   const { activity, activities, transactions } = answer as {
@@ -53,13 +52,13 @@ export async function renderAnswer(answer: Answer, times: ActivityTimes): Promis
   return Object.values(answer).some(Array.isArray) ? stringifyInTurns(answer, LEVELS_OF_LIST) : JSON.stringify(answer);
 }
 
-/** The answer, its list, and each entry of that. */
+/** The answer, its list, and each entry of the list. */
 const LEVELS_OF_LIST = 2;
-/** The activity, its votes, and each of them. */
+/** The activity, its votes, and each vote. */
 const LEVELS_OF_ACTIVITY = 2;
-/** Characters that take a millisecond or less to be written. */
+/** Characters that can be written in a millisecond or less. */
 const LARGE_MESSAGES = 128 * 1024;
 
-/** Votes hold the body that was signed, and so each may be as long as the activity. */
+/** A vote contains the body that was signed, so each may be as long as the activity. */
 const isLarge = ({ votes }: ActivityView): boolean =>
   votes.reduce((sum, { message }) => sum + message.length, 0) > LARGE_MESSAGES;

@@ -1,12 +1,14 @@
-/** How what failed is tried again. */
+/** The pauses between retries. */
 export interface BackOff {
   firstMs: number;
   longestMs: number;
-  /** The part of a pause, below 1, by which it is shortened at most. */
+  /** The largest part of a pause, below 1, by which it is shortened at random. */
   spread: number;
 }
 
-/** Doubling pauses, each shortened by a random part, so that what failed together does not come back so. */
+/**
+ * A pause that doubles with each failure and is shortened at random, so that what failed at the same time is not retried at the same time.
+ */
 export function backOffMs(
   { firstMs, longestMs, spread }: BackOff,
   attempts: number,

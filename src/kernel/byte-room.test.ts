@@ -5,7 +5,7 @@ import { ByteRoom } from "./byte-room.ts";
 
 const KIB = 1024;
 
-/** Who is inside, by name, in the order in which they came in. */
+/** The work that was let in, by name, in order. */
 function room(bounds: { inAll: number; ofOneKey: number }) {
   const bytes = new ByteRoom({ inAll: bounds.inAll * KIB, ofOneKey: bounds.ofOneKey * KIB });
   const inside: string[] = [];

@@ -1,14 +1,14 @@
 import { SMALL_MESSAGE_BYTES } from "./limits.ts";
 
 /**
- * Lets in work by the bytes that it will hold, so many in all and so many of each key; the rest waits. Keys have their turns, and
- * work that is larger than the bounds has the room alone. What is small is always let in.
+ * Limits work by the bytes that it will hold in memory, in total and per key. Further work waits. Keys take turns. Work that exceeds a
+ * bound by itself runs when nothing else is held. Small work is always let in.
  */
 export class ByteRoom {
   readonly #inAll: number;
   readonly #ofOneKey: number;
   readonly #heldBy = new Map<string, number>();
-  /** The key whose turn is next stands first. */
+  /** In the order of their turns: the first key is next. */
   readonly #waiting = new Map<string, { bytes: number; letIn: () => void }[]>();
   #held = 0;
 
@@ -17,7 +17,7 @@ export class ByteRoom {
     this.#ofOneKey = ofOneKey;
   }
 
-  /** Resolves when there is room, to what gives it back; calling that again does nothing. */
+  /** Waits until there is room. Resolves to a function that releases it, which may be called more than once. */
   async enter(key: string, bytes: number): Promise<() => void> {
     if (bytes <= SMALL_MESSAGE_BYTES) return () => {};
     await new Promise<void>((letIn) => {
@@ -39,11 +39,11 @@ export class ByteRoom {
     for (const [key, queue] of this.#waiting) {
       const [first] = queue;
       if (first === undefined || !fits(this.#heldBy.get(key) ?? 0, first.bytes, this.#ofOneKey)) continue;
-      // Nobody smaller goes before the one whose turn it is, or it would wait forever.
+      // Smaller work may not overtake the key whose turn it is, or that key could wait forever.
       if (!fits(this.#held, first.bytes, this.#inAll)) return;
       queue.shift();
       this.#waiting.delete(key);
-      // Reached again in this loop, after the others.
+      // At the end, so that this loop reaches the key again after the others.
       if (queue.length > 0) this.#waiting.set(key, queue);
       this.#hold(key, first.bytes);
       first.letIn();

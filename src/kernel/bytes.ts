@@ -19,7 +19,7 @@ export function bytesFromBase64Url(text: string): Buffer | undefined {
   return bytes.toString("base64url") === text ? bytes : undefined;
 }
 
-/** Bytes of base64 or base64url, padded or not, as clients of several languages write it, or undefined. */
+/** Bytes of base64 or base64url, padded or not, or undefined. Clients in several languages write different ones. */
 export function bytesFromAnyBase64(text: string): Buffer | undefined {
   const standard = text.replaceAll("-", "+").replaceAll("_", "/");
   if (!BASE64.test(standard)) return undefined;

@@ -111,11 +111,7 @@ const table = {
     "a credential in the header {header} cannot be used for {what}",
     "SIGNATURE_INVALID",
   ],
-  CREDENTIAL_TYPE_UNFIT: [
-    UNAUTHENTICATED,
-    "a credential of the type {type} cannot stamp {path}",
-    "SIGNATURE_INVALID",
-  ],
+  CREDENTIAL_TYPE_UNFIT: [UNAUTHENTICATED, "a credential of the type {type} cannot stamp {path}", "SIGNATURE_INVALID"],
   CREDENTIAL_NOT_REGISTERED: [
     UNAUTHENTICATED,
     "the stamp in {header} is not by the credential that the request registers; stamp the request with that one",

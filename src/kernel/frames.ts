@@ -4,8 +4,8 @@ import { MAX_FRAME_BYTES } from "./limits.ts";
 const LENGTH_BYTES = 4;
 
 /**
- * Writes one message: a 32-bit big-endian length, then that many bytes of JSON. The messages of one turn of the event loop
- * leave together, because a system call costs more than a message.
+ * Writes one message: a 32-bit big-endian length, then that many bytes of JSON. Messages written in the same turn of the event loop are
+ * sent together, because a system call costs more than a message.
  */
 export function writeFrame(stream: Duplex, message: unknown): void {
   const body = Buffer.from(JSON.stringify(message));
@@ -20,7 +20,7 @@ export function writeFrame(stream: Duplex, message: unknown): void {
   stream.write(frame);
 }
 
-/** Calls `onMessage` for every whole message; a length over the limit or bad JSON ends the stream. */
+/** Calls `onMessage` for each complete message. A length over the limit or invalid JSON ends the stream. */
 export function readFrames(stream: Duplex, onMessage: (message: unknown) => void): void {
   let pending: Buffer = Buffer.alloc(0);
   stream.on("data", (chunk: Buffer) => {

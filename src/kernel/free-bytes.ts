@@ -1,7 +1,7 @@
 import { existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** What a process without special rights may still write where the path is; undefined where the file system does not say. */
+/** The free bytes at a path for a process without special rights. Undefined if the file system does not report it. */
 export function freeBytesAt(path: string): number | undefined {
   try {
     const { bavail, blocks, bsize } = statfsSync(path);
@@ -11,7 +11,7 @@ export function freeBytesAt(path: string): number | undefined {
   }
 }
 
-/** The path, or the folder above it in which it will be made. */
+/** The path if it exists, or its nearest parent folder that exists. */
 export function nearestThere(path: string): string {
   let place = path;
   while (!existsSync(place) && dirname(place) !== place) place = dirname(place);

@@ -1,19 +1,19 @@
 import { closeSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 
-/** File systems without hard links answer so. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
 
 /**
- * Gives a file that was written under another name its own, never in the place of another file.
+ * Renames a file to its final name, without ever replacing another file.
  *
- * @throws what the file system says: EEXIST where there is a file of that name
+ * @throws errors of the file system: EEXIST if a file has that name
  */
 export function giveName(written: string, name: string): void {
   try {
     linkSync(written, name);
   } catch (error) {
     if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
-    // Whoever makes the empty file may replace it.
+    // Creating the empty file reserves the name: only the process that created it may replace it.
     closeSync(openSync(name, "wx", 0o600));
     try {
       renameSync(written, name);

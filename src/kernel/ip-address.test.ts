@@ -138,7 +138,7 @@ describe("blocks", () => {
   });
 
   it("hold what Node's block lists hold", () => {
-    /** The network with some of its last bits flipped: near the border of the block, inside or outside. */
+    /** The network with some of its last bits flipped: an address near the edge of the block, inside or outside. */
     const near = (network: string, flipped: bigint): string | undefined => {
       const address = parseIpAddress(network);
       if (!address) return undefined;

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** IP addresses and blocks of them. An IPv4-mapped IPv6 address is the IPv4 address it stands for, here and everywhere. */
+/** IP addresses and blocks of them. An IPv4-mapped IPv6 address is treated as the IPv4 address that it contains, here and everywhere. */
 
 export interface IpAddress {
   family: 4 | 6;
@@ -19,8 +19,8 @@ const MAPPED = 0xffffn;
 const MAPPED_PREFIX = 96;
 
 /**
- * Reads a dotted quad or any RFC 4291 spelling, without brackets or zone. Undefined for everything else, other spellings
- * of IPv4 addresses among them.
+ * Parses a dotted quad or any RFC 4291 notation, without brackets or zone. Undefined for everything else, including other notations of IPv4
+ * addresses.
  */
 export function parseIpAddress(text: string): IpAddress | undefined {
   if (isIPv4(text)) return { family: 4, bits: bitsOfIpv4(text) };
@@ -30,8 +30,8 @@ export function parseIpAddress(text: string): IpAddress | undefined {
 }
 
 /**
- * Reads `<address>/<prefix>`, or an address alone as the block of that one address. Bits beyond the prefix are cleared, so
- * every spelling of a block is the same block.
+ * Parses `<address>/<prefix>`, or an address as the block of that single address. Bits after the prefix are cleared, so that all notations
+ * of a block are equal.
  */
 export function parseCidr(text: string): Cidr | { problem: string } {
   const slash = text.indexOf("/");
@@ -53,11 +53,11 @@ export function parseCidr(text: string): Cidr | { problem: string } {
   return { family, bits: (bits >> beyond) << beyond, prefix };
 }
 
-/** The one spelling of an address: a dotted quad, or RFC 5952. */
+/** The canonical text of an address: a dotted quad, or RFC 5952. */
 export const formatIpAddress = ({ family, bits }: IpAddress): string =>
   family === 4 ? formatIpv4(bits) : formatIpv6(bits);
 
-/** The one spelling of a block, with its prefix even where that is the whole address. */
+/** The canonical text of a block. It has a prefix even for a single address. */
 export const formatCidr = (cidr: Cidr): string => `${formatIpAddress(cidr)}/${cidr.prefix}`;
 
 export function isWithin(address: IpAddress, cidr: Cidr): boolean {
@@ -66,12 +66,12 @@ export function isWithin(address: IpAddress, cidr: Cidr): boolean {
   return address.bits >> beyond === cidr.bits >> beyond;
 }
 
-/** Bits of an IPv6 address that name the network of one customer or household; within them addresses cost nothing. */
+/** Bits of an IPv6 address that identify the network of one customer or household. Anybody can have any number of addresses within it. */
 const NETWORK_PREFIX = 64;
 
 /**
- * Whom an address stands for where clients are counted: an IPv4 address itself, the network of an IPv6 address. What is no
- * address stands for itself.
+ * The key under which a client's address is counted: an IPv4 address itself, or the network of an IPv6 address. Any other text is returned
+ * unchanged.
  */
 export function networkOf(text: string): string {
   if (!text.includes(":")) return text;
@@ -95,7 +95,7 @@ function bitsOfIpv6(text: string): bigint {
   return joined([...before, ...zeros, ...after]);
 }
 
-/** Groups of 16 bits; a dotted quad at the end is two of them. */
+/** Groups of 16 bits. A dotted quad at the end makes two of them. */
 function groupsOf(text: string): bigint[] {
   if (text === "") return [];
   return text.split(":").flatMap((group) => {
@@ -110,7 +110,7 @@ const joined = (groups: readonly bigint[]): bigint => groups.reduce((bits, group
 const formatIpv4 = (bits: bigint): string =>
   [24n, 16n, 8n, 0n].map((shift) => String((bits >> shift) & 0xffn)).join(".");
 
-/** RFC 5952 section 4: lowercase, no leading zeros, the longest run of zero groups shortened, of equal ones the first. */
+/** RFC 5952 section 4: lowercase, no leading zeros, the first of the longest runs of zero groups shortened. */
 function formatIpv6(bits: bigint): string {
   const groups = Array.from({ length: 8 }, (_, index) => ((bits >> BigInt(112 - 16 * index)) & 0xffffn).toString(16));
   const run = longestRunOfZeros(groups);

@@ -1,6 +1,6 @@
 /**
- * Looks for one member of a JSON object in its bytes, without parsing it: what a request is for must be known before it is known
- * whether all of it is worth reading. Time goes by the length alone, and nothing is kept of what is passed over.
+ * Finds one member of a JSON object in its bytes without parsing it. The server must know whom a request is for before it decides whether
+ * to parse all of it. The time depends on the length alone, and skipped bytes are not copied.
  */
 
 const QUOTE = 0x22;
@@ -13,11 +13,10 @@ const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 
 /**
- * The string that the first member `name` of the object holds. It is what the strict parser finds there too, or that one refuses
- * the text.
+ * The string value of the object's first member `name`. If the strict parser accepts the text, it finds the same value.
  *
- * @returns undefined where there is none, and where it cannot be said without decoding: an escape in a member's name before it
- *   or in the string itself, or bytes that are no JSON object
+ * @returns undefined if there is no such member, or if decoding would be necessary: an escape in an earlier member's name or in the string
+ *   itself, or bytes that are not a JSON object
  */
 export function findStringMember(json: Uint8Array, name: string): string | undefined {
   let i = skipSpace(json, 0);
@@ -44,7 +43,7 @@ function skipSpace(json: Uint8Array, start: number): number {
   return i;
 }
 
-/** Where the string that starts here has its closing quote; -1 if none starts here, or one with an escape. */
+/** The position of the closing quote of the string that starts here. -1 if no string starts here, or if it contains an escape. */
 function plainStringEnd(json: Uint8Array, start: number): number {
   if (json[start] !== QUOTE) return -1;
   for (let i = start + 1; i < json.length; i++) {
@@ -62,7 +61,7 @@ function isText(json: Uint8Array, start: number, end: number, text: string): boo
   return true;
 }
 
-/** The first byte after the value that starts here, brackets of either kind taken for one another. */
+/** The first position after the value that starts here. Both kinds of brackets are treated as the same. */
 function skipValue(json: Uint8Array, start: number): number {
   let depth = 0;
   for (let i = start; i < json.length; i++) {

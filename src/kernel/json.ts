@@ -14,14 +14,14 @@ const CLOSE_OBJECT = 0x7d;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 
-/** Characters that are looked at before other requests get their turn. */
+/** Characters checked before other requests are processed. */
 const SLICE_LENGTH = 512 * 1024;
 
 /**
- * Parses a JSON body (RFC 8259, UTF-8) more strictly than `JSON.parse`: no duplicate or `__proto__` keys, at most
- * `MAX_JSON_DEPTH` levels, `MAX_JSON_VALUES` values, `MAX_JSON_NAMES` different names and `MAX_JSON_MEMBERS` members of one object, no
- * NUL and no lone surrogate in any string. What two parsers could read in two ways is refused, because the body is signed and stored as bytes and decided on
- * as values.
+ * Parses a JSON body (RFC 8259, UTF-8) more strictly than `JSON.parse`: no duplicate or `__proto__` keys, no NUL or lone surrogate in any
+ * string, at most `MAX_JSON_DEPTH` levels, `MAX_JSON_VALUES` values, `MAX_JSON_NAMES` different names, and `MAX_JSON_MEMBERS` members of
+ * one object. A body is signed and stored as bytes but decided on as values, so anything that two parsers could read differently is
+ * refused.
  *
  * @throws KeysteadError BODY_INVALID or FIELD_INVALID
  */
@@ -32,7 +32,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   return step.value;
 }
 
-/** The same, but other work gets its turn between the steps of a large body. */
+/** As `parseJson`, but other work runs between the steps of a large body. */
 export async function parseJsonInTurns(bytes: Uint8Array): Promise<unknown> {
   const steps = parsing(bytes);
   let step = steps.next();
@@ -45,7 +45,7 @@ export async function parseJsonInTurns(bytes: Uint8Array): Promise<unknown> {
 
 function* parsing(bytes: Uint8Array): Generator<undefined, unknown> {
   const text = textOf(bytes);
-  // Before parsing, which makes every value; a text of ordinary size is too short to hold too many.
+  // Before parsing, because that creates every value. A text of ordinary size is too short to contain too many.
   if (text.length > MAX_JSON_VALUES) yield* inSlices(new Counting(text));
   let value: unknown;
   try {
@@ -55,7 +55,7 @@ function* parsing(bytes: Uint8Array): Generator<undefined, unknown> {
   }
   yield;
   yield* inSlices(new StructureCheck(text));
-  // Escapes are the only way to write NUL or half a surrogate pair in valid UTF-8 JSON.
+  // In valid UTF-8 JSON, only an escape can produce NUL or a lone surrogate.
   if (text.includes("\\u")) yield* checkStrings(value);
   return value;
 }
@@ -68,9 +68,9 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-/** Something that goes over a text from its beginning to its end. */
+/** A pass over a text from beginning to end. */
 interface Walk {
-  /** Goes on to `end` or a little further; false when there is no more. */
+  /** Continues to `end` or slightly further. False if the text is finished. */
   advance(end: number): boolean;
 }
 
@@ -78,15 +78,15 @@ function* inSlices(walk: Walk): Generator<undefined, void> {
   for (let end = SLICE_LENGTH; walk.advance(end); end += SLICE_LENGTH) yield;
 }
 
-/** Counts what opens and what parts values, and names that differ, in text that may yet turn out not to be JSON. */
+/** Counts brackets, separators and distinct names, in text that may turn out not to be JSON. */
 class Counting implements Walk {
   readonly #text: string;
   #at = 0;
   #values = 0;
-  /** Commas of each list and object that is open. */
+  /** The number of commas in each open list and object. */
   readonly #commas: number[] = [];
   readonly #names = new Set<string>();
-  /** Where the last string begins and ends; it is a name if a colon follows. */
+  /** Start and end of the last string. It is a name if a colon follows. */
   #string = { start: 0, end: 0 };
 
   constructor(text: string) {
@@ -131,7 +131,7 @@ class Counting implements Walk {
   }
 }
 
-/** Depth, and the keys of every object. The text is known to be valid JSON. */
+/** Checks the depth and the keys of every object, in text that is known to be valid JSON. */
 class StructureCheck implements Walk {
   readonly #text: string;
   #at = 0;
@@ -182,7 +182,7 @@ function refuseManyMembers(): never {
 
 const ESCAPES: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 
-/** A string's characters between its quotes. The parser takes long over many short ones, and the replacement over a long one. */
+/** A string's characters between its quotes, unescaped. The parser is slow for many short strings, and replacing is slow for a long one. */
 const unescaped = (raw: string): string =>
   raw.length > MANY_CHARACTERS ? (JSON.parse(`"${raw}"`) as string) : replaceEscapes(raw);
 
@@ -193,7 +193,7 @@ const replaceEscapes = (raw: string): string =>
     hex === undefined ? (ESCAPES[letter] ?? letter) : String.fromCharCode(Number.parseInt(hex, 16)),
   );
 
-/** Where the string that starts here ends: at its quote, or at the end of a text that is no JSON. */
+/** The end of the string that starts here: its closing quote, or the end of the text if it is not JSON. */
 function endOfString(text: string, start: number): number {
   let i = start + 1;
   for (; i < text.length; i++) {
@@ -204,10 +204,10 @@ function endOfString(text: string, start: number): number {
   return i;
 }
 
-/** Values whose strings are looked at before other requests get their turn. */
+/** Values whose strings are checked before other requests are processed. */
 const SLICE_VALUES = 20_000;
 
-/** One value among its siblings; where it stands is put together only for an error. */
+/** A value among its siblings. Its path is built only for an error. */
 interface Place {
   key: string;
   parent: Place | undefined;
@@ -241,7 +241,7 @@ function pathTo(place: Place | undefined): string {
   return steps.reverse().join(".");
 }
 
-/** A client's own words, made fit to stand in an error text. */
+/** Text from a client, made safe for an error message. */
 export function printable(text: string): string {
   const shown = text.length > 64 ? `${text.slice(0, 64)}…` : text;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced here
@@ -249,8 +249,8 @@ export function printable(text: string): string {
 }
 
 /**
- * What `JSON.stringify` makes of a value, written piece by piece, between which others get their turn: members of objects and entries of lists
- * down to so many levels. Nothing in it has a `toJSON`.
+ * Returns the same as `JSON.stringify`, but other work runs between the pieces: the members of objects and entries of lists down to this
+ * many levels. The value must not contain a `toJSON`.
  */
 export async function stringifyInTurns(value: unknown, levels: number): Promise<string> {
   await pause();
@@ -267,8 +267,8 @@ export async function stringifyInTurns(value: unknown, levels: number): Promise<
 }
 
 /**
- * One spelling of a JSON value, to hash (RFC 8785): members sorted by the UTF-16 units of their names, no spaces, numbers
- * and strings as ECMAScript writes them. Members that are undefined are left out.
+ * The canonical JSON of a value, for hashing (RFC 8785): members sorted by the UTF-16 units of their names, no spaces, numbers and strings
+ * as ECMAScript writes them. Undefined members are omitted.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;

@@ -11,7 +11,7 @@ import { nextTurn } from "./next-turn.ts";
 const folder = mkdtempSync(join(tmpdir(), "keystead-log-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A pipe that takes what it has room for and no more, until it is read. */
+/** A pipe that accepts data until its buffer is full, and more only once it is read. */
 function openPipe(test: TestContext): { descriptor: number; read: () => string } {
   const path = join(folder, "pipe");
   rmSync(path, { force: true });

@@ -2,16 +2,16 @@ import { write, writeSync } from "node:fs";
 import { LOG_RETRY_MS, MAX_WAITING_LOG_LENGTH } from "./limits.ts";
 
 /**
- * Writes lines to a file descriptor, in their order, without holding up the event loop. While they cannot be written, as on a disk
- * without room, so many wait and the others are lost, which a line tells afterwards: whoever logs goes on.
+ * Writes lines to a file descriptor, in order, without blocking the event loop or the caller. While writing fails, for example because the
+ * disk is full, a bounded number of lines waits. Further lines are lost; a later line says how many.
  */
 export class LogOutput {
   readonly #descriptor: number;
   #lines: string[] = [];
-  /** Characters. */
+  /** In characters. */
   #waiting = 0;
   #lost = 0;
-  /** What is being written, or is to be written before any other line: the rest of one may be in it. */
+  /** The bytes that are being written or must be written next. They may start with the rest of a line. */
   #begun: Buffer | undefined;
   #isWriting = false;
   #retry: NodeJS.Timeout | undefined;
@@ -48,7 +48,7 @@ export class LogOutput {
     });
   }
 
-  /** What is to be written next; undefined where there is nothing. */
+  /** The bytes to write next, or undefined if there are none. */
   #take(): Buffer | undefined {
     if (this.#begun) return this.#begun;
     if (this.#lines.length === 0) return undefined;
@@ -67,7 +67,7 @@ export class LogOutput {
 
   #failed({ code }: NodeJS.ErrnoException): void {
     if (code === "EPIPE") {
-      // Nobody reads any more.
+      // The reader has closed the pipe.
       this.#isOver = true;
       this.#lines = [];
       return;
@@ -78,9 +78,9 @@ export class LogOutput {
     }, LOG_RETRY_MS).unref();
   }
 
-  /** At the end of the process, which is not held up by what cannot be written. */
+  /** On exit. The process does not wait for bytes that cannot be written. */
   #writeRest(): void {
-    // What is under way the process still waits for.
+    // The process still waits for the write that is in progress.
     if (this.#isWriting) this.#begun = undefined;
     if (this.#isOver) return;
     try {
@@ -88,7 +88,7 @@ export class LogOutput {
         this.#written(bytes, writeSync(this.#descriptor, bytes));
       }
     } catch {
-      // There is nowhere to say so.
+      // There is nowhere to report it.
     }
   }
 }

@@ -4,8 +4,8 @@ import { LogOutput } from "./log-output.ts";
 export type { Logger } from "pino";
 
 /**
- * JSON lines. Callers log identifiers and outcomes, never stamps, codes, bundles or keys; `redact` is the second net below
- * that rule, for objects logged whole.
+ * Writes JSON lines. Callers log identifiers and outcomes, never stamps, codes, bundles or keys. `redact` is a second safeguard, for
+ * objects that are logged whole.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -29,7 +29,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   return pino(options, destination ?? standardOutput());
 }
 
-/** Loggers of one process share it, so that their lines come in order. */
+/** Shared by all loggers of a process, so that their lines are in order. */
 let output: LogOutput | undefined;
 
 function standardOutput(): LogOutput {

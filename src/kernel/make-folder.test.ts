@@ -22,7 +22,7 @@ test("a file in its way, or in that of one above it, is an error", () => {
   assert.throws(() => makeFolder(join(file, "below"), 0o700), { code: "ENOTDIR" });
 });
 
-// Node's own way does not end there.
+// Node's recursive `mkdir` never returns there.
 test("a file system that makes no folders is an error", { skip: existsSync("/proc/self") ? false : "no /proc" }, () => {
   assert.throws(() => makeFolder("/proc/keystead/backups", 0o700), { code: "ENOENT" });
 });

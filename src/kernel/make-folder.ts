@@ -3,10 +3,10 @@ import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
- * Makes a folder, and those above it. Node's own way of making them all does not end on a file system that says of a folder which is there
- * that it is not, as `/proc` does and mounts that come and go may.
+ * Creates a folder and its parents. Node's recursive `mkdir` never returns if the file system reports that an existing folder does not
+ * exist, as `/proc` does, and as mounts that come and go may do.
  *
- * @throws what the file system says
+ * @throws errors of the file system
  */
 export function makeFolder(folder: string, mode: number): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -15,7 +15,7 @@ export function makeFolder(folder: string, mode: number): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const parent = dirname(folder);
-    // Somebody else may just have made it.
+    // Another process may just have created it.
     if (code === "EEXIST" && statSync(folder).isDirectory()) return;
     if (code !== "ENOENT" || statSync(parent, { throwIfNoEntry: false })) throw error;
     makeFolder(parent, mode);
@@ -23,7 +23,7 @@ export function makeFolder(folder: string, mode: number): void {
   }
 }
 
-/** The same where it is there nearly always, without holding up the event loop to find out. */
+/** As `makeFolder`, but without blocking the event loop. For a folder that almost always exists. */
 export const ensureFolder = (folder: string, mode: number): Promise<void> =>
   stat(folder).then(
     () => {},

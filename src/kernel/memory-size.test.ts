@@ -7,7 +7,7 @@ import { memorySizeOf } from "./memory-size.ts";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** What a value really takes: the growth of the heap by some of them, for each. */
+/** The memory that a value really takes: how much the heap grows for each of a number of them. */
 function measured(make: () => unknown): number {
   const kept: unknown[] = [make()];
   collectGarbage();

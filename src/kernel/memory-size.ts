@@ -1,6 +1,6 @@
 /**
- * Bytes of the parts of a value in V8 with 64-bit pointers: a header, and a word for each thing that is referred to. What
- * collections keep in reserve is about a third.
+ * The size of a value's parts in V8 with 64-bit pointers: a header, and a word for each reference. Collections reserve about a third in
+ * addition.
  */
 const WORD = 8;
 const OBJECT_BYTES = 3 * WORD;
@@ -9,8 +9,8 @@ const ENTRY_BYTES = 5 * WORD;
 const STRING_BYTES = 3 * WORD;
 
 /**
- * About how many bytes plain data take in memory: objects, arrays, maps, strings and numbers. What is referred to more than
- * once counts once; strings count each time, with a byte for each character.
+ * The approximate memory of plain data, in bytes: objects, arrays, maps, strings and numbers. An object counts only once, even if it is
+ * referenced more often. A string counts each time, with a byte for each character.
  */
 export function memorySizeOf(value: unknown): number {
   const seen = new Set<object>();

@@ -1,2 +1,2 @@
-/** Lets what else waits for the event loop go first: long work that is done in steps waits for this between them. */
+/** Lets everything else that waits for the event loop run first. Long work awaits this between its steps. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,11 +1,11 @@
 import { MINUTE_MS } from "./durations.ts";
 
-/** How often the same is told. */
+/** How often the same kind is reported. */
 const TOLD_EVERY_MS = MINUTE_MS;
 
 /**
- * What may come again and again while something is wrong, told now and then: the first of each kind at once, and within the next minute only how
- * many there were.
+ * Limits reports of events that may repeat while something is wrong. The first event of each kind is reported immediately. Further events
+ * are only counted; the first one after a minute is reported with their number.
  */
 export class NowAndThen {
   readonly #now: () => number;
@@ -17,8 +17,8 @@ export class NowAndThen {
   }
 
   /**
-   * @param kind one of a few that code names
-   * @param tell is given how many of the kind were not told since the last that was, where there are any
+   * @param kind one of a few names in the code
+   * @param tell gets the number of events since the last report that were not reported, if there are any
    */
   note(kind: string, tell: (since: { untold?: number }) => void): void {
     const now = this.#now();
@@ -31,7 +31,7 @@ export class NowAndThen {
     tell(told?.untold ? { untold: told.untold } : {});
   }
 
-  /** It is over: the next of the kind is told at once. */
+  /** Ends the problem: the next event of the kind is reported immediately. */
   isOver(kind: string): void {
     this.#told.delete(kind);
   }

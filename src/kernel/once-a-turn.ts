@@ -1,8 +1,8 @@
 import { outsideSpans } from "./spans.ts";
 
 /**
- * Works once for all who ask in the same turn of the event loop, after the last of them has asked. What it throws rejects for each of them.
- * What is done for all belongs to the trace of none.
+ * Does the work once for all callers in the same turn of the event loop, after the last of them has called. An error of `work` rejects all
+ * of them. The work is not part of any caller's trace.
  *
  * @param work short and synchronous
  */

@@ -1,4 +1,4 @@
-/** Work of one kind at a time: what has the same key waits for what was asked for before it, however that ended. */
+/** Runs work with the same key one at a time, in the order of the calls. Work runs even if the work before it failed. */
 export class OneAtATime {
   readonly #last = new Map<string, Promise<void>>();
 
@@ -15,7 +15,7 @@ export class OneAtATime {
     }
   }
 
-  /** How many keys there are for which something runs. */
+  /** The number of keys with running work. */
   get size(): number {
     return this.#last.size;
   }

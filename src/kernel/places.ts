@@ -1,7 +1,4 @@
-/**
- * Lets so many of each key in at one time; the others of that key wait, the first to come first. Who waits takes nothing from
- * those of other keys.
- */
+/** Lets a bounded number of each key in at one time. Further ones of the same key wait in order, and do not affect other keys. */
 export class Places {
   readonly #atOnce: number;
   readonly #keys = new Map<string, { inside: number; waiting: (() => void)[] }>();
@@ -10,7 +7,7 @@ export class Places {
     this.#atOnce = atOnce;
   }
 
-  /** Resolves when it is one's turn, to what ends it. */
+  /** Waits for a slot. Resolves to a function that releases it. */
   async enter(key: string): Promise<() => void> {
     const state = this.#keys.get(key) ?? { inside: 0, waiting: [] };
     this.#keys.set(key, state);
@@ -18,7 +15,7 @@ export class Places {
     else await new Promise<void>((resolve) => state.waiting.push(resolve));
     return () => {
       const next = state.waiting.shift();
-      // The place is handed on, so that nobody who comes later is let in first.
+      // The slot is passed on directly, so that a later call cannot take it first.
       if (next) next();
       else if (--state.inside === 0) this.#keys.delete(key);
     };

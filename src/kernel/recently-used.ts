@@ -1,28 +1,26 @@
-/** A bounded map that forgets what was used longest ago. */
+/** A bounded map that drops the least recently used entries. */
 export type RecentlyUsed<Value> = {
-  /** The value of `key`, which counts as its newest use, or undefined. */
+  /** The value of `key` or undefined. Counts as a use. */
   get(key: string): Value | undefined;
-  /** Remembers `value`; where that is too much, the entries unused for longest go. */
+  /** Stores `value`. If the map is full, the least recently used entries are dropped. */
   set(key: string, value: Value): void;
   forget(key: string): void;
-  /** Forgets all. */
   clear(): void;
-  /** How many entries there are. */
   size(): number;
-  /** The bytes of all values together; 0 where they are not counted. */
+  /** The bytes of all values together. 0 if bytes are not bounded. */
   bytes(): number;
 };
 
 export type RecentlyUsedOptions<Value> = {
-  /** Most entries kept, at least 1. */
+  /** The maximum number of entries, at least 1. */
   entries: number;
-  /** Told of each value that is kept no longer, for whichever reason. */
+  /** Called with each value that is dropped, for any reason. */
   dispose?: (value: Value) => void;
 } & (
   | {
-      /** Most bytes of all values together. A value that is larger alone is not kept. */
+      /** The maximum bytes of all values together. A value that is larger than this by itself is not stored. */
       bytes: number;
-      /** About how many bytes a value takes, with its key; asked once, when it is set. */
+      /** The approximate bytes of a value and its key. Called once, when it is set. */
       sizeOf: (value: Value, key: string) => number;
     }
   | { bytes?: never; sizeOf?: never }
@@ -30,10 +28,10 @@ export type RecentlyUsedOptions<Value> = {
 
 export function recentlyUsed<Value>(options: RecentlyUsedOptions<Value>): RecentlyUsed<Value> {
   const { entries: mostEntries, bytes: mostBytes = 0, sizeOf = () => 0, dispose = () => {} } = options;
-  // A Map iterates in order of insertion, so the first key is the one unused for longest.
+  // A Map iterates in insertion order, so the first key is the least recently used.
   const entries = new Map<string, { value: Value; size: number }>();
   let bytes = 0;
-  /** The last key, which needs no moving: many are asked for again and again. */
+  /** The most recently used key. It need not be moved, which is common: many keys are requested repeatedly. */
   let newest: string | undefined;
   const forget = (key: string): void => {
     const entry = entries.get(key);

@@ -1,6 +1,6 @@
 /**
- * What `ask` resolves to, for everybody who wants it while it is under way or within `ms` milliseconds from when it was asked: it is
- * asked once. What fails is asked again.
+ * Shares the result of `ask` among all callers while it is pending, and for `ms` milliseconds from when it was called. A failure is not
+ * cached.
  *
  * @param now milliseconds of a clock that never goes back
  */

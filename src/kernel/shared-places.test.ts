@@ -5,7 +5,7 @@ import { SharedPlaces } from "./shared-places.ts";
 
 const OPTIONS = { atMost: 6, together: 3, always: 1, countedMs: 1000, rememberedMs: 1000, rememberedVisits: 3 };
 
-/** Places, and who is inside in the order of their coming in. */
+/** Places, and the names of those inside in the order in which they entered. */
 function watchedPlaces() {
   const clock = { now: 5000 };
   const places = new SharedPlaces(OPTIONS, () => clock.now);
@@ -90,7 +90,7 @@ describe("shared places", () => {
     assert.deepEqual(inside, ["6", "7", "8", "9"]);
   });
 
-  /** With `b` and `a` inside, and more of `a` that wait. */
+  /** With `b` and `a` inside, and more of `a` waiting. */
   async function withSomeThatWait() {
     const watched = watchedPlaces();
     await watched.enter("b", "b1");

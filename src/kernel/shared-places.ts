@@ -1,60 +1,64 @@
-/** How many a key may have inside at a time. */
+/** How many visits a key may have inside at one time. */
 export interface SharedPlacesOptions {
-  /** However few others there are. */
+  /** The maximum of one key, even if there are no others. */
   atMost: number;
-  /** Of all keys, while more than one comes: whoever has some inside already gets more within this alone ... */
+  /** The maximum of all keys together, while more than one key is active. */
   together: number;
-  /** ... but for so many of each, which come in however many are inside. */
+  /** So many of each key enter regardless of `together`. */
   always: number;
   /**
-   * Milliseconds after which one that is inside no longer counts among those, if as many as there are `together` have left since it came in: it waits for
-   * something else than its neighbours do. Where nobody leaves, ten times that.
+   * A visit that has been inside this many milliseconds no longer counts toward `together`, if at least `together` visits have left since
+   * it entered: it waits for something that others do not wait for. If too few leave, ten times this.
    */
   countedMs: number;
-  /** Milliseconds for which a key that came counts as one that comes, if so many have left meanwhile, and up to twice that. Where fewer leave, ten times that. */
+  /**
+   * A key counts as active for this many milliseconds after it entered, if `rememberedVisits` visits have left since, and for up to twice
+   * that. If fewer leave, ten times this.
+   */
   rememberedMs: number;
   rememberedVisits: number;
 }
 
 /**
- * By time alone, a machine that is slow for everybody would take each request for one that waits, and each pause for an end. Whether others got on
- * in that time tells; but whoever waits for somebody that gets nowhere waits no longer than so many times as long.
+ * Time alone is not a good measure: on a machine that is slow for everybody, each request would count as waiting, and each pause as the end
+ * of a key's activity. So the number of visits that have left counts too. Without any, this many times as much time is enough, so that
+ * nobody waits forever behind a request that is stuck.
  */
 const TIMES_IF_NOBODY_LEAVES = 10;
 
 interface Holder {
   inside: number;
-  /** Of those inside. */
+  /** Those inside that still count. */
   counted: number;
   waiting: (() => void)[];
 }
 
-/** One that is inside. */
+/** A visit that has entered. */
 interface Visit {
   holder: Holder;
   since: number;
-  /** How many had left when it came in. */
+  /** The value of `#left` when it entered. */
   leftBefore: number;
 }
 
 /**
- * Places that are shared among keys: one that comes alone takes many of them, one of several leaves room, so that whoever comes with little
- * finds little before it. Those who wait are let in by turns, one of each key.
+ * Slots that are shared among keys. A key that is the only active one may use many of them. If several keys are active, each leaves room
+ * for the others, so that a key with few visits hardly waits. Waiting keys take turns, one visit each.
  */
 export class SharedPlaces {
   readonly #options: SharedPlacesOptions;
   readonly #now: () => number;
   readonly #holders = new Map<string, Holder>();
-  /** Keys of which somebody waits, in the order of their turns. */
+  /** Keys with waiting visits, in the order of their turns. */
   #row: string[] = [];
-  /** Those that count, the first to come first. */
+  /** Visits that count, in the order in which they entered. */
   readonly #counted = new Set<Visit>();
-  /** Of how many keys they are. */
+  /** The number of keys with visits that count. */
   #keysInside = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** How many have left in all. */
+  /** The number of visits that have left so far. */
   #left = 0;
-  /** Who came in this span of time, and in the one before it. */
+  /** The keys that entered in the current period, and in the one before. */
   #came = { since: 0, leftBefore: 0, now: new Set<string>(), before: new Set<string>() };
 
   /** @param now milliseconds of a clock that never goes back */
@@ -64,7 +68,7 @@ export class SharedPlaces {
     this.#came.since = now();
   }
 
-  /** Resolves when it is one's turn, to what ends it. */
+  /** Waits for a slot. Resolves to a function that releases it. */
   async enter(key: string): Promise<() => void> {
     this.#came = this.#cameByNow();
     this.#came.now.add(key);
@@ -77,7 +81,7 @@ export class SharedPlaces {
       visit = this.#letIn(holder);
     } else {
       if (isFirst) this.#row.push(key);
-      // The place is given before whoever waits goes on, so that nobody who comes later is let in first.
+      // The slot is assigned before the waiting call resumes, so that a later call cannot take it first.
       visit = await new Promise<Visit>((resolve) => {
         holder.waiting.push(() => resolve(this.#letIn(holder)));
         this.#watch();
@@ -126,7 +130,7 @@ export class SharedPlaces {
     this.#watch();
   }
 
-  /** While somebody waits: looks again when the first of those inside may have been there for so long that it counts no longer. */
+  /** While visits wait, checks again when the oldest visit inside may no longer count. */
   #watch(): void {
     const [first] = this.#counted;
     if (this.#row.length === 0 || !first) {
@@ -141,7 +145,7 @@ export class SharedPlaces {
     };
     const { countedMs } = this.#options;
     const inside = this.#now() - first.since;
-    // Whoever leaves looks as well.
+    // Each visit that leaves also triggers a check.
     const until = inside < countedMs ? countedMs : countedMs * TIMES_IF_NOBODY_LEAVES;
     this.#timer = setTimeout(lookAgain, Math.max(0, until - inside)).unref();
   }
@@ -171,7 +175,7 @@ export class SharedPlaces {
     return { since: now, leftBefore: this.#left, now: new Set(), before: isNext ? came.now : new Set() };
   }
 
-  /** Whether something that began then is so long ago, in milliseconds and in those who have left since. */
+  /** Whether a period is over, by its milliseconds and by the visits that have left since. */
   #isOver({ since, leftBefore }: { since: number; leftBefore: number }, ms: number, visits: number): boolean {
     const passed = this.#now() - since;
     return passed >= ms * TIMES_IF_NOBODY_LEAVES || (passed >= ms && this.#left - leftBefore >= visits);

@@ -2,55 +2,55 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
 
 /**
- * Spans of traces, in the terms of OpenTelemetry. Whatever runs inside a span finds it without being handed it, so that nothing has to
- * know whether there is one; where nobody has begun a trace, a span costs one look-up.
+ * Trace spans, in the terms of OpenTelemetry. Code that runs inside a span finds it without a parameter, so callers need not know whether
+ * there is one. Without a trace, a span costs one lookup.
  */
 
-/** Identifiers, names of operations and outcomes alone: nothing that a client wrote, and no secrets. */
+/** Only identifiers, names of operations and outcomes. No text from clients, and no secrets. */
 export type SpanAttributes = Record<string, string | number>;
 
 export type SpanKind = "internal" | "server" | "client";
 
-/** One that is over. */
+/** A finished span. */
 export interface EndedSpan {
-  /** 32 and 16 hexadecimal digits. */
+  /** 32 hexadecimal digits. A span's id has 16. */
   traceId: string;
   spanId: string;
   parentSpanId: string | undefined;
   name: string;
   kind: SpanKind;
-  /** Milliseconds since 1970, with their fraction. */
+  /** Milliseconds since 1970, with fractions. */
   startedAt: number;
   endedAt: number;
   attributes: SpanAttributes;
   isError: boolean;
 }
 
-/** Where a trace goes on: W3C Trace Context, section 3.2. */
+/** The trace that a request continues: W3C Trace Context, section 3.2. */
 export interface TraceParent {
   traceId: string;
   spanId: string;
-  /** Whether whoever began it records it. */
+  /** Whether the caller records the trace. */
   isSampled: boolean;
 }
 
-/** Takes spans that are over; it must not throw and not wait. */
+/** Receives finished spans. Must not throw or block. */
 export type SpanSink = (span: EndedSpan) => void;
 
-/** Begins traces: it decides which of them are recorded. */
+/** Starts traces, and decides which of them are recorded. */
 export interface Tracer {
-  /** The first span of a request in this process; undefined where nothing of it is recorded. `traceparent` is as the client sent it. */
+  /** Starts the span of a request. Undefined if it is not recorded. `traceparent` is the header as the client sent it. */
   request(name: string, traceparent: string | undefined): Span | undefined;
-  /** That of work in the background; with the context of a trace that is recorded it goes on with that one. */
+  /** Starts the span of a background job. With the context of a recorded trace, it continues that trace. */
   work(name: string, traceparent: string | undefined): Span | undefined;
 }
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** Undefined for what is none: then a trace begins here. */
+/** Undefined for an invalid header. Then a new trace starts here. */
 export function parseTraceparent(header: string | undefined): TraceParent | undefined {
   const [, version, traceId = "", spanId = "", flags = "", more] = TRACEPARENT.exec(header ?? "") ?? [];
-  // A later version may have more fields; this one has not (section 3.2.4).
+  // Later versions may have more fields; this version does not (section 3.2.4).
   if (version === undefined || version === "ff" || (version === "00" && more !== undefined)) return undefined;
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
@@ -58,7 +58,7 @@ export function parseTraceparent(header: string | undefined): TraceParent | unde
 
 const now = (): number => performance.timeOrigin + performance.now();
 
-/** A span that is recorded, from when it is made until its end. */
+/** A recorded span. It starts when it is created. */
 export class Span {
   readonly traceId: string;
   readonly spanId = randomBytes(8).toString("hex");
@@ -81,12 +81,12 @@ export class Span {
     this.#parentSpanId = parent?.spanId;
   }
 
-  /** Whether the request or the job that it belongs to is over: what was begun by it and goes on is no part of it. */
+  /** Whether the request or job of this span has ended. Work that it started and that continues is no longer part of it. */
   get isPast(): boolean {
     return this.#root.#isOver;
   }
 
-  /** As the header of that name has it. */
+  /** The value of a `traceparent` header. */
   get traceparent(): string {
     return `00-${this.traceId}-${this.spanId}-01`;
   }
@@ -99,18 +99,18 @@ export class Span {
     Object.assign(this.#attributes, attributes);
   }
 
-  /** @param error its name in the list of errors */
+  /** @param error the error's name in the list of errors */
   failed(error?: string): void {
     this.#isError = true;
     if (error !== undefined) this.note({ "error.type": error });
   }
 
-  /** Has whatever `work` begins find this span. */
+  /** Makes this span the current one for everything that `work` starts. */
   run<T>(work: () => T): T {
     return current.run(this, work);
   }
 
-  /** Only the first end counts. */
+  /** Further calls have no effect. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -130,13 +130,13 @@ export class Span {
 
 const current = new AsyncLocalStorage<Span | undefined>();
 
-/** The span that the caller runs in, while what it belongs to goes on. */
+/** The caller's span, unless its request or job has ended. */
 export function currentSpan(): Span | undefined {
   const span = current.getStore();
   return span?.isPast ? undefined : span;
 }
 
-/** Runs `work` in a span of its own, if there is one that it would belong to. */
+/** Runs `work` in a child of the current span, if there is one. */
 export function inSpan<T>(
   name: string,
   work: (span: Span | undefined) => Promise<T>,
@@ -157,11 +157,11 @@ async function runRecorded<T>(span: Span, work: (span: Span) => Promise<T>): Pro
   }
 }
 
-/** Has what goes on by itself, for many, belong to nobody's trace. */
+/** Runs work that serves many callers outside of any trace. */
 export const outsideSpans = <T>(work: () => T): T =>
   current.getStore() === undefined ? work() : current.run(undefined, work);
 
-/** The name of an error: its text may quote what a client wrote. */
+/** The name of an error. Its text may contain input from a client. */
 function nameOf(error: unknown): string {
   const { code, name } = error as { code?: unknown; name?: unknown };
   return typeof code === "string" ? code : typeof name === "string" ? name : "unknown";

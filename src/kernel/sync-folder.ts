@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 
-/** The name is an entry of the folder, which a power cut may lose while it keeps the file. */
+/** Syncs a folder. A power cut may lose the name of a new file, which is an entry of the folder, even if the file itself is synced. */
 export function syncFolder(folder: string): void {
-  // There, folders cannot be opened; the system keeps its journal of them by itself.
+  // Folders cannot be opened on Windows, whose file system journals them.
   if (process.platform === "win32") return;
   const descriptor = openSync(folder, "r");
   try {

@@ -2,13 +2,13 @@ import { type RecentlyUsed, recentlyUsed } from "./recently-used.ts";
 
 interface Bucket {
   tokens: number;
-  /** Milliseconds: when it had them. */
+  /** When it had this many, in milliseconds. */
   at: number;
 }
 
 /**
- * One bucket of tokens for each key. Each fills at `perSecond` up to `burst`; what is used most recently is remembered, and a
- * forgotten bucket is a full one.
+ * One token bucket per key. Each fills at `perSecond` up to `burst`. The least recently used buckets are dropped; a dropped bucket counts
+ * as full.
  */
 export class TokenBuckets {
   readonly #perSecond: number;
@@ -25,9 +25,9 @@ export class TokenBuckets {
   }
 
   /**
-   * Takes tokens from a bucket that has one; it may owe some afterwards.
+   * Takes tokens from a bucket that has at least one. Its balance may be negative afterwards.
    *
-   * @returns 0, or the seconds until it has one again, and nothing was taken
+   * @returns 0, or the seconds until the bucket has a token again; then nothing was taken
    */
   take(key: string, tokens: number): number {
     const bucket = this.#bucketOf(key);

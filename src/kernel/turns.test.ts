@@ -6,7 +6,7 @@ const spin = (ms: number): void => {
   for (const end = performance.now() + ms; performance.now() < end; );
 };
 
-/** Counts the rounds of the event loop while `work` goes on. */
+/** Counts the rounds of the event loop while `work` runs. */
 async function roundsDuring(work: () => Promise<unknown>): Promise<number> {
   let rounds = 0;
   let isOver = false;
@@ -79,7 +79,7 @@ it("queues have their turns one after the other, however many wait in one of the
 });
 
 it("queues that pause for one another come forward alike, however short their steps", async (t) => {
-  // On the machine's clock a queue loses its turn to whatever else the machine does meanwhile.
+  // With a real clock, a queue loses turns to other work of the machine.
   let now = 0;
   t.mock.method(performance, "now", () => now);
   const done: string[] = [];
@@ -93,7 +93,7 @@ it("queues that pause for one another come forward alike, however short their st
   await Promise.all(["a", "b"].map(steps));
   const before = (end: number, queue: string) => done.slice(0, end).filter((each) => each === queue).length;
   for (let end = 1; end <= done.length; end++) {
-    // A turn has at most so many steps.
+    // The number of steps in a turn is bounded.
     assert.ok(Math.abs(before(end, "a") - before(end, "b")) <= 3 * PIECE_MS, done.slice(0, end).join(""));
   }
 });

@@ -1,20 +1,20 @@
 /**
- * Long work in small pieces. The event loop is one for all requests: whoever has more than a few milliseconds of work takes a
- * turn for each piece, and there is one such turn in each round of the event loop, however many requests have long work.
+ * Splits long work into short pieces. All requests share one event loop. Work that takes more than a few milliseconds waits for a turn
+ * before each piece. Each round of the event loop has one turn, however many requests have long work.
  */
 
-/** A piece may take this long before it asks for another turn. */
+/** How long a piece may run before it must wait for another turn. */
 export const PIECE_MS = 5;
 let pieceMs = PIECE_MS;
 
-/** Whether a piece has lasted for as long as it may after so many milliseconds. */
+/** Whether a piece that has run for this many milliseconds must end. */
 export const isWholePiece = (ms: number): boolean => ms >= pieceMs;
 
 /**
- * Makes pieces as short as they can be, so that every look finds one over: what is then done in one turn is what nothing parts, on
- * however fast a machine. For tests that count it.
+ * For tests: makes each piece as short as possible, so that every check ends one. A turn then contains only work that nothing can split,
+ * however fast the machine is.
  *
- * @returns what makes them as long as before
+ * @returns a function that restores the length
  */
 export function shortestPieces(): () => void {
   pieceMs = 0;
@@ -23,12 +23,12 @@ export function shortestPieces(): () => void {
   };
 }
 
-/** Who waits, by queue; the queue that is next comes first. */
+/** Waiting callers by queue, in the order of the queues' turns. */
 const queues = new Map<string, (() => void)[]>();
 
 /**
- * Resolves when it is the caller's turn for one piece. Queues have their turns one after the other, and in a queue whoever asked
- * first: many requests of one organization do not keep those of another waiting.
+ * Resolves when the caller may run one piece. Queues take turns, and each queue is first in, first out, so that many requests of one
+ * organization do not delay those of another.
  */
 export function turn(queue = ""): Promise<void> {
   return new Promise((resolve) => {
@@ -44,38 +44,39 @@ function giveTurn(): void {
   if (!next) return;
   const [queue, waiting] = next;
   queues.delete(queue);
-  // It is worth a piece, whatever went before in this round; or whoever comes after one that worked would give every turn back.
+  // A turn is worth a full piece, regardless of earlier work in this round. Otherwise a caller whose turn follows other work would give it
+  // up immediately, every time.
   firstLook = undefined;
   waiting.shift()?.();
   if (waiting.length > 0) queues.set(queue, waiting);
   if (queues.size > 0) setImmediate(giveTurn);
 }
 
-/** When it was first looked at the time in this round of the event loop. */
+/** When the time was first checked in this round of the event loop. */
 let firstLook: number | undefined;
 
 /**
- * To be awaited before each piece of work: takes a turn where the round of the event loop has lasted for as long as a piece may,
- * whoever worked in it.
+ * Await this before each piece of work. It waits for a turn if the current round of the event loop has lasted as long as a piece may, no
+ * matter which work took the time.
  */
 export async function pause(queue?: string): Promise<void> {
   if (isRoundLong()) await turn(queue);
 }
 
-/** Whether the event loop should go round. The first look in a round begins the time. */
+/** Whether the current round of the event loop has lasted long enough. The first check in a round starts the measurement. */
 export function isRoundLong(): boolean {
   const now = performance.now();
   if (firstLook === undefined) {
     firstLook = now;
     setImmediate(() => {
-      // A turn that was given in between has a time of its own.
+      // A turn in between started its own measurement.
       if (firstLook === now) firstLook = undefined;
     });
   }
   return isWholePiece(now - firstLook);
 }
 
-/** What `map` makes of each item, in their order, in as many turns as it takes. */
+/** Maps the items in order, in as many turns as it takes. */
 export async function mapInTurns<Item, Result>(
   items: readonly Item[],
   map: (item: Item) => Result | Promise<Result>,

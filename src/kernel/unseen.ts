@@ -1,10 +1,10 @@
 /**
- * Characters that show nothing, change the order in which others are shown, or are commands to a terminal: a text with them is read as
- * another one than it is. Spaces are none of them; tabs and ends of lines are.
+ * Characters that are invisible, change the order in which other characters are displayed, or control a terminal. A text with them reads
+ * differently from what it is. Spaces are not included; tabs and line ends are.
  */
 export const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Zl}\p{Zp}\u2800]/gu;
 
-/** JSON to be read by people: the same value, with such characters in its strings written as escapes. */
+/** JSON for people to read: the same value, with such characters escaped in its strings. */
 export const readableJson = (value: unknown): string =>
   JSON.stringify(value, null, 2).replace(UNSEEN, (character) => (character === "\n" ? character : escaped(character)));
 

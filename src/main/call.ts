@@ -2,20 +2,22 @@ import { operations } from "../capabilities/index.ts";
 import { apiKeyStamper } from "../client/api-key-stamper.ts";
 import { createClient } from "../client/client.ts";
 import { createRegistry, pathOf } from "../engine/registry.ts";
-import { StartProblem } from "./config.ts";
+import { type Config, configuredUrl, StartProblem } from "./config.ts";
 import { credentialsFileIn, readAddress, readCredentials } from "./credentials-file.ts";
 
 export interface CallOptions {
-  dataDir: string;
+  config: Pick<Config, "dataDir" | "publicUrl" | "host" | "port">;
   operation: string;
   /** JSON of the parameters, or of a query's fields. */
   json: string;
   credentialsFile?: string | undefined;
+  /** Told of what the operator should know before anything is sent. */
+  warn: (text: string) => void;
 }
 
 /** Stamps and sends one request with the credentials file; resolves to the answer as it came. */
 export async function call(options: CallOptions): Promise<{ ok: boolean; text: string }> {
-  const { dataDir, operation: name, json, credentialsFile = credentialsFileIn(dataDir) } = options;
+  const { config, operation: name, json, credentialsFile = credentialsFileIn(config.dataDir) } = options;
   const credentials = readCredentials(credentialsFile);
   const { publicKey, privateKey } = credentials?.apiKey ?? {};
   if (!credentials || !publicKey || !privateKey) {
@@ -24,7 +26,8 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
     );
   }
   // Credentials that are named may be of another server than that of this folder.
-  const baseUrl = (options.credentialsFile === undefined && readAddress(dataDir)) || credentials.baseUrl;
+  const address = options.credentialsFile === undefined ? readAddress(config.dataDir) : undefined;
+  const baseUrl = address ?? credentials.baseUrl;
   const operation = createRegistry(operations).operations.find(({ path }) => path === name);
   if (!operation) throw new StartProblem(`there is no operation ${name}; ${baseUrl}/docs lists them`);
   const given = parseObject(json);
@@ -39,6 +42,12 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
           parameters: given,
         },
   );
+  if (options.credentialsFile === undefined && address === undefined && baseUrl !== configuredUrl(config)) {
+    // Files that were brought to another machine name the one that they are from.
+    options.warn(
+      `${name} goes to ${baseUrl}, which ${credentialsFile} names: no server of this folder has said where it listens`,
+    );
+  }
   const client = createClient({ baseUrl, organizationId, stamper: apiKeyStamper({ publicKey, privateKey }) });
   const path = pathOf(operation);
   const { status, text } = await client.send(path, body).catch((error: unknown) => {

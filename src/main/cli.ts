@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { Clock } from "../kernel/clock.ts";
+import { inWords } from "../kernel/in-words.ts";
 import { MAX_LISTED_LANES } from "../kernel/limits.ts";
 import { readableJson } from "../kernel/unseen.ts";
 import type { Database } from "../storage/database.ts";
@@ -24,6 +25,8 @@ const program = new Command("keystead")
 
 const withConfig = (command: Command) =>
   command.option("--config <file>", "JSON file with settings; the environment overrides it");
+
+const warn = (text: string) => void process.stderr.write(`keystead: ${text}\n`);
 
 const withNewInstallation = (command: Command) =>
   command.option("--new-installation", "make a new installation although files of another one are there");
@@ -85,9 +88,9 @@ withConfig(program.command("call").description("Stamp and send one request with 
   .argument("[json]", "parameters of an activity, or fields of a query", "{}")
   .option("--credentials <file>", "other credentials than those in the data directory")
   .action(async (operation: string, json: string, options: { config?: string; credentials?: string }) => {
-    const { dataDir } = await readConfig(options.config);
+    const config = await readConfig(options.config);
     const { call } = await import("./call.ts");
-    const { ok, text } = await call({ dataDir, operation, json, credentialsFile: options.credentials });
+    const { ok, text } = await call({ config, operation, json, credentialsFile: options.credentials, warn });
     const shown = `${prettyIfJson(text)}\n`;
     if (ok) process.stdout.write(shown);
     else process.stderr.write(shown);
@@ -217,7 +220,7 @@ withConfig(
     const { serviceKeys } = houseOf(capabilities);
     const kind = serviceKeys.find(({ purpose }) => purpose === name);
     if (kind === undefined) {
-      const known = serviceKeys.map(({ purpose }) => purpose).join(" and ");
+      const known = inWords(serviceKeys.map(({ purpose }) => purpose));
       throw new StartProblem(`there is no service key ${name}; known are ${known}`);
     }
     await withInstallation(await readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened, clock) => {

@@ -519,6 +519,10 @@ function trustedProxy(text: string): Cidr {
   return cidr;
 }
 
+/** Where the settings say that this server is reached; it may listen on another port once it runs. */
+export const configuredUrl = ({ publicUrl, host, port }: Pick<Config, "publicUrl" | "host" | "port">): string =>
+  publicUrl ?? `http://${host}:${port}`;
+
 /** Where somebody who develops an app has it. */
 const LOCAL_ORIGINS = ["http://localhost:*", "http://127.0.0.1:*"];
 const ORIGIN =

@@ -1,5 +1,6 @@
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { inWords } from "../kernel/in-words.ts";
 import { makeFolder } from "../kernel/make-folder.ts";
 import { syncFolder } from "../kernel/sync-folder.ts";
 import { sqliteFileOf } from "../storage/database.ts";
@@ -93,7 +94,7 @@ export function refuseEmptyDatabase(config: Config, ifEmpty: IfEmpty, furtherSig
   if (signs.length > 0) {
     const are = signs.length === 1 ? "is" : "are";
     throw new StartProblem(
-      `the database ${nameOf(config)} is empty, but ${signs.join(" and ")} ${are} there from an installation: restore its database, or set DATABASE_URL and KEYSTEAD_DATA_DIR to where it is; if a new installation is meant, start with --new-installation`,
+      `the database ${nameOf(config)} is empty, but ${inWords(signs)} ${are} there from an installation: restore its database, or set DATABASE_URL and KEYSTEAD_DATA_DIR to where it is; if a new installation is meant, start with --new-installation`,
     );
   }
   if (ifEmpty === "refuse") {

@@ -33,12 +33,21 @@ export class Presence {
   #saying: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Since when the database does not tell, in milliseconds of a clock that never goes back. */
-  #awaySince: number | undefined;
+  readonly #away: Outage;
+  readonly #unwritable: Outage;
+  /** In a row, while the database was read. */
+  #failedWrites = 0;
   #isClosed = false;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
+    const { log } = options;
+    this.#away = new Outage(log, "the database is away; /readyz says why", "the database is there again");
+    this.#unwritable = new Outage(
+      log,
+      "the database takes no writes; /readyz says why",
+      "the database takes writes again",
+    );
   }
 
   get maintenance(): Maintenance | undefined {
@@ -75,7 +84,7 @@ export class Presence {
   #go(): void {
     this.#looking = this.#look()
       .then(
-        () => this.#noteBack(),
+        () => this.#away.end(),
         (error: unknown) => this.#noteAway(error),
       )
       .finally(() => {
@@ -103,16 +112,16 @@ export class Presence {
 
   #noteAway(error: unknown): void {
     // Too much that waits for it is told to those who wait.
-    if (!(error instanceof DatabaseFailure) || this.#awaySince !== undefined || this.#isClosed) return;
-    this.#awaySince = performance.now();
-    this.#options.log.warn({ reason: error.told }, "the database is away; /readyz says why");
+    if (!(error instanceof DatabaseFailure) || this.#isClosed) return;
+    this.#failedWrites = 0;
+    this.#away.begin(error.told);
   }
 
-  #noteBack(): void {
-    if (this.#awaySince === undefined) return;
-    const seconds = Math.round((performance.now() - this.#awaySince) / 1000);
-    this.#awaySince = undefined;
-    this.#options.log.warn({ seconds }, "the database is there again");
+  /** One that fails alone may be the first sign that the database is away. */
+  #noteUnwritable(error: unknown): void {
+    if (!(error instanceof DatabaseFailure) || this.#away.isOn || this.#isClosed) return;
+    this.#failedWrites++;
+    if (this.#failedWrites > 1) this.#unwritable.begin(error.told);
   }
 
   get #state(): ServerState {
@@ -129,8 +138,10 @@ export class Presence {
     this.#saying = this.#write(state, now)
       .then(() => {
         this.#said = { state, at: now };
+        this.#failedWrites = 0;
+        this.#unwritable.end();
       })
-      .catch(() => {})
+      .catch((error: unknown) => this.#noteUnwritable(error))
       .finally(() => {
         this.#saying = undefined;
       });
@@ -153,6 +164,38 @@ export class Presence {
         .where("seen_at", "<", now - SERVER_FORGOTTEN_MS)
         .execute();
     });
+  }
+}
+
+/** Something that lasts, of which the log tells when it begins and when it is over. */
+class Outage {
+  readonly #log: Logger;
+  readonly #began: string;
+  readonly #ended: string;
+  /** In milliseconds of a clock that never goes back. */
+  #since: number | undefined;
+
+  constructor(log: Logger, began: string, ended: string) {
+    this.#log = log;
+    this.#began = began;
+    this.#ended = ended;
+  }
+
+  get isOn(): boolean {
+    return this.#since !== undefined;
+  }
+
+  begin(reason: string): void {
+    if (this.#since !== undefined) return;
+    this.#since = performance.now();
+    this.#log.warn({ reason }, this.#began);
+  }
+
+  end(): void {
+    if (this.#since === undefined) return;
+    const seconds = Math.round((performance.now() - this.#since) / 1000);
+    this.#since = undefined;
+    this.#log.warn({ seconds }, this.#ended);
   }
 }
 

@@ -49,7 +49,7 @@ import { withAudit } from "./audit/readiness.ts";
 import { AuditStream } from "./audit/stream.ts";
 import { ScheduledBackups } from "./backup/schedule.ts";
 import { gasStationsOf, rentPaidOf, tokensOf } from "./chain-settings.ts";
-import { type Config, StartProblem } from "./config.ts";
+import { type Config, configuredUrl, StartProblem } from "./config.ts";
 import { addressFileIn, credentialsFileIn, readCredentials, writeFileDurably } from "./credentials-file.ts";
 import { prepareDirectory } from "./deployment-settings.ts";
 import { ensureFirstOrganization } from "./first-organization.ts";
@@ -143,7 +143,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const registry = createRegistry(operations);
   const messages = messageServices(config.messages, config.dataDir, outbound);
   // Port 0 is known only after listening, and the URL is told to others: they ask for it when they need it.
-  const info = { version, baseUrl: config.publicUrl ?? `http://${config.host}:${config.port}` };
+  const info = { version, baseUrl: configuredUrl(config) };
   const services: Services = {
     outbound,
     outboundPolicy: { allowPrivateNetworks },

@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import { Compile } from "typebox/compile";
+import { inWords } from "../kernel/in-words.ts";
 
 /** What `describe` needs of a schema. */
 interface Schema {
@@ -50,7 +51,7 @@ function fits(schema: Schema | undefined): string | undefined {
   if (schema?.enum) return `one of ${schema.enum.join(", ")}`;
   if (schema?.anyOf) {
     const each = schema.anyOf.map(fits);
-    return each.includes(undefined) ? undefined : each.join(" or ");
+    return each.includes(undefined) ? undefined : inWords(each as string[], "or");
   }
   if (schema?.type === "boolean") return "true or false";
   if (schema?.type === "null") return "null";

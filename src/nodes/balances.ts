@@ -3,7 +3,7 @@ import { integerIn, membersOf } from "./hex-values.ts";
 import type { Nodes } from "./pool.ts";
 
 /**
- * What an account has of its chain's own asset: wei or lamports.
+ * An account's balance of its chain's native asset, in wei or lamports.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */

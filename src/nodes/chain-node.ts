@@ -5,32 +5,32 @@ import type { Logger } from "../kernel/log.ts";
 import { type Chain, type ChainFamily, familyOf } from "./families.ts";
 import { AnswerTooLarge, callJsonRpc, type Endpoint, endpointOf, NodeFailure, type RpcAnswer } from "./json-rpc.ts";
 
-/** A call, and how its answer is understood. */
+/** A call, and how to read its answer. */
 export interface RpcCall<T> {
   method: string;
   params: readonly unknown[];
-  /** What the answer means; undefined where it says nothing that can be used, and another node may do better. */
+  /** Reads the answer. Undefined if it cannot be used, and another node may give a better one. */
   read: (answer: RpcAnswer) => T | undefined;
   /**
-   * For what may be large or much work, as whole blocks are: the bound of its answer in bytes. That there is none says nothing of the
-   * node, which goes on to serve others; a larger answer is AnswerTooLarge.
+   * The largest answer in bytes, for calls that may be large or expensive, such as whole blocks. A failure of such a call does not count
+   * against the node, which continues to serve other calls. A larger answer throws AnswerTooLarge.
    */
   maxAnswerBytes?: number;
-  /** What an answer beyond its bound means, where it means something. */
+  /** What a larger answer means, if anything. */
   readTooLarge?: () => T;
-  /** For what is to be done: told of each node that may have done it and did not say so. */
+  /** For calls that change something: called for each node that may have executed it without confirming. */
   onDoubt?: () => void;
 }
 
 export type NodeStatus = "unchecked" | "ready" | "unavailable" | "wrong chain";
 
 const FIRST_REST_MS = 1000;
-/** Also how long a node rests that serves another chain: somebody must change a setting before it is worth another look. */
+/** Also the pause for a node that serves another chain: an operator must change a setting before it can be used. */
 const LONGEST_REST_MS = 30_000;
 
 /**
- * One node of a chain. Before its first use, and again after it failed, it is asked which chain it serves. After a failure it
- * rests, twice as long each time; what it answers to a call, whatever that is, is no failure.
+ * One node of a chain. Before its first use, and after a failure, it is asked which chain it serves. After a failure it pauses, twice as
+ * long each time. An answer to a call is not a failure, whatever it says.
  */
 export class ChainNode {
   readonly host: string;
@@ -65,7 +65,7 @@ export class ChainNode {
     return this.#status;
   }
 
-  /** Why it cannot be used, after its host's name. */
+  /** Why the node cannot be used, starting with its host's name. */
   get problem(): string {
     return `${this.host} ${this.#problem}`;
   }
@@ -74,12 +74,12 @@ export class ChainNode {
     return this.#clock() < this.#restsUntil;
   }
 
-  /** Asks it again when nothing was heard of it for so long. */
+  /** Checks the node if nothing has been heard from it for this long. */
   async lookAfter(silentMs: number): Promise<void> {
     if (!this.isResting && this.#clock() - this.#heardAt >= silentMs) await this.check();
   }
 
-  /** The meaning of its answer, or why there is none that can be used. */
+  /** The meaning of the node's answer, or why there is no usable answer. */
   async ask<T>(call: RpcCall<T>): Promise<{ meaning: T } | { problem: string }> {
     const { method, read } = call;
     if (this.isResting) return { problem: this.problem };
@@ -100,7 +100,7 @@ export class ChainNode {
     }
   }
 
-  /** Asks it which chain it serves; resolves to whether it can be used. */
+  /** Asks the node which chain it serves. Resolves to whether it can be used. */
   check(): Promise<boolean> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
@@ -151,7 +151,7 @@ export class ChainNode {
   #failed(failure: NodeFailure): NodeFailure {
     const { message: reason } = failure;
     if (this.#failures === 0) this.#log.warn({ chain: this.#chain, host: this.host, reason }, "a node is unavailable");
-    // Calls that were under way together fail together, and that is one failure.
+    // Calls that are in flight together fail together, which counts as one failure.
     if (!this.isResting) {
       this.#restsUntil = this.#clock() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** this.#failures);
       this.#failures = Math.min(this.#failures + 1, 30);
@@ -174,7 +174,7 @@ export class ChainNode {
   }
 }
 
-/** What is asked for may be too much for any node, or wait for others of ours: that takes the node from nobody else. */
+/** A call that is too much for any node, or that waited for our own other calls, must not make the node unavailable to others. */
 const isItsFault = (
   error: unknown,
   { maxAnswerBytes }: Pick<RpcCall<unknown>, "maxAnswerBytes">,

@@ -17,44 +17,44 @@ import {
 import { AnswerTooLarge, resultOf } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
 
-/** What nodes say of blocks, held against itself: half a block is none. */
+/** Reads blocks, and checks that a node's answers are consistent: an incomplete block is refused. */
 
 export interface BlockHeader {
   number: number;
-  /** 0x hex in lowercase, as all hashes and addresses here. */
+  /** Lowercase 0x hex, like all hashes and addresses here. */
   hash: string;
   parentHash: string;
-  /** Seconds. */
+  /** In seconds. */
   timestamp: number;
 }
 
 export interface BlockTransaction {
-  /** Its place in the block. */
+  /** The index in the block. */
   index: number;
   hash: string;
   from: string;
-  /** Null where it made a contract. */
+  /** Null if it created a contract. */
   to: string | null;
-  /** Atomic units of the native asset, or of `feeToken`. */
+  /** In atomic units of the native asset, or of `feeToken`. */
   fee: bigint;
-  /** The token that the fee was paid in; null for the native asset. */
+  /** The token in which the fee was paid. Null for the native asset. */
   feeToken: string | null;
   failed: boolean;
-  /** Empty where it failed. */
+  /** Empty if the transaction failed. */
   transfers: Transfer[];
 }
 
 export interface Block extends BlockHeader {
   transactions: BlockTransaction[];
-  /** Whether a node told what moved inside the transactions; undefined where none was asked. */
+  /** Whether a node reported transfers inside the transactions. Undefined if no node was asked. */
   isTraced: boolean | undefined;
 }
 
 /** `Transfer(address,address,uint256)`. ERC-721 has a fourth topic. */
 const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
-/** Where they are asked for one by one. */
+/** If receipts are requested one by one. */
 const RECEIPTS_AT_ONCE = 2;
-/** Blocks have fewer transactions than places in a position. */
+/** Blocks have fewer transactions than a position can number. */
 const MAX_TRANSACTIONS = 1 << 20;
 
 /**
@@ -71,7 +71,7 @@ export async function latestHeader(evm: EvmNodes, chain: EvmChain): Promise<Bloc
 }
 
 /**
- * The block of a number; undefined where no node has it.
+ * The block with this number. Undefined if no node has it.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -90,10 +90,10 @@ export async function headerAt(evm: EvmNodes, chain: EvmChain, number: number): 
 }
 
 /**
- * The block of a number with what moved in it; undefined where no node has it. With `traces`, calls inside transactions count where
- * a node traces them.
+ * The block with this number and its transfers. Undefined if no node has it. With `traces`, transfers in calls inside transactions are
+ * included if a node traces them.
  *
- * @throws KeysteadError CHAIN_UNAVAILABLE, also for half a block; AnswerTooLarge
+ * @throws KeysteadError CHAIN_UNAVAILABLE, also for an incomplete block; AnswerTooLarge
  */
 export async function blockAt(
   evm: EvmNodes,
@@ -138,7 +138,7 @@ interface SentBlock {
   sent: Sent[];
 }
 
-/** What became of a transaction. */
+/** The result of a transaction. */
 interface Receipt {
   succeeded: boolean;
   contractAddress: string | null;
@@ -167,7 +167,7 @@ function headerIn(value: unknown): BlockHeader | undefined {
   return { number, hash, parentHash, timestamp };
 }
 
-/** A block with its transactions, each in its place. */
+/** A block with its transactions, each at its index. */
 function sentIn(value: unknown, number: number): SentBlock | undefined {
   const header = headerIn(value);
   const { transactions, gasUsed: used } = membersOf(value);
@@ -187,7 +187,7 @@ function sentIn(value: unknown, number: number): SentBlock | undefined {
   return sent && { header, gasUsed, sent };
 }
 
-/** One for each transaction; together they used the gas that the block used. */
+/** One receipt per transaction. Their gas must add up to the block's. */
 async function receiptsOf(evm: EvmNodes, chain: EvmChain, block: SentBlock): Promise<Receipt[]> {
   const receipts = await evm.call<Receipt[] | "too large">(chain, {
     method: "eth_getBlockReceipts",
@@ -199,10 +199,10 @@ async function receiptsOf(evm: EvmNodes, chain: EvmChain, block: SentBlock): Pro
   return receipts === "too large" ? receiptsOneByOne(evm, chain, block) : receipts;
 }
 
-/** For a block with so many logs that they do not fit into one answer: anybody can fill one who pays for it. */
+/** For a block with so many logs that they do not fit into one answer. Anybody who pays for it can fill a block. */
 async function receiptsOneByOne(evm: EvmNodes, chain: EvmChain, { header, sent }: SentBlock): Promise<Receipt[]> {
   const receipts: Receipt[] = [];
-  // Closed for all workers when one fails.
+  // Closed for all workers if one fails.
   const left = (function* () {
     yield* sent.entries();
   })();
@@ -238,7 +238,7 @@ function receiptsIn(result: unknown, { header, gasUsed, sent }: SentBlock): Rece
   return most === gasUsed ? receipts : undefined;
 }
 
-/** Gas prices of Tempo are in 10^-18 US dollars, and its tokens in 10^-6. */
+/** Tempo's gas prices are in 10^-18 US dollars, its tokens in 10^-6. */
 const ATTODOLLARS_PER_UNIT = 10n ** 12n;
 
 function receiptIn(one: Members, offeredGasPrice: bigint): Receipt | undefined {
@@ -248,14 +248,14 @@ function receiptIn(one: Members, offeredGasPrice: bigint): Receipt | undefined {
   const contractAddress = addressIn(one.contractAddress) ?? null;
   const feeToken = addressIn(one.feeToken) ?? null;
   const execution = gas * gasPrice;
-  // What rollups take for the data that they publish, and what blobs cost.
+  // What rollups charge for publishing data, and the cost of blobs.
   const more = (integerIn(one.l1Fee) ?? 0n) + (integerIn(one.blobGasUsed) ?? 0n) * (integerIn(one.blobGasPrice) ?? 0n);
   const fee = feeToken === null ? execution + more : (execution + ATTODOLLARS_PER_UNIT - 1n) / ATTODOLLARS_PER_UNIT;
   const tokenTransfers = one.logs.flatMap((log) => tokenTransferIn(membersOf(log)) ?? []);
   return { succeeded: one.status !== "0x0", contractAddress, fee, feeToken, tokenTransfers };
 }
 
-/** What a token's log says; undefined for any other log, and for a transfer of nothing, which anybody can make of anybody. */
+/** The transfer in a token's log. Undefined for any other log, and for a transfer of zero, which anybody can make on behalf of anybody. */
 export function tokenTransferIn({ address, topics, data }: Members): Transfer | undefined {
   if (!isList(topics) || topics.length !== 3 || topics[0] !== TRANSFER_TOPIC) return undefined;
   const token = addressIn(address);
@@ -271,7 +271,7 @@ function addressInTopic(topic: unknown): string | undefined {
   return word?.startsWith(`0x${"0".repeat(24)}`) ? `0x${word.slice(26)}` : undefined;
 }
 
-/** Transfers of the native asset inside transactions, by the transaction's hash; undefined where no node traces the block. */
+/** Transfers of the native asset inside transactions, by transaction hash. Undefined if no node traces the block. */
 async function tracesOf(
   evm: EvmNodes,
   chain: EvmChain,

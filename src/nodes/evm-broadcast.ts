@@ -2,17 +2,17 @@ import type { EvmChain } from "../chains/evm/networks.ts";
 import type { RpcAnswer } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
 
-/** A signed transaction on its way. */
+/** A signed transaction to broadcast. */
 export interface Broadcast {
   /** 0x hex. */
   signedTransaction: string;
-  /** 0x hex in lowercase. */
+  /** Lowercase 0x hex. */
   transactionHash: string;
 }
 
 /**
- * Whether the chain's nodes have the transaction now, or why they do not take it. In doubt is what one refuses after another may have
- * taken it without saying so.
+ * Whether the chain's nodes have the transaction, or why they reject it. `isInDoubt`: one node rejects it after another may have accepted
+ * it without confirming.
  */
 export type BroadcastOutcome = { isKnown: true } | { isKnown: false; reason: string; isInDoubt?: true };
 
@@ -22,29 +22,29 @@ interface Giving {
   onDoubt?: () => void;
 }
 
-/** Geth and its kin, Nethermind, Besu, Erigon, Reth and Anvil, each in its own words. */
+/** The messages of Geth and its derivatives, Nethermind, Besu, Erigon, Reth and Anvil. */
 const KNOWN_ALREADY =
   /already ?known|already imported|\bknown transaction|already exists|already in (the )?(tx|mem)?pool/i;
-/** Trouble of the node's own, which keeps it from taking any transaction: EIP-1474, JSON-RPC 2.0 section 5.1 ... */
+/** Codes of errors that keep a node from accepting any transaction: EIP-1474, JSON-RPC 2.0 section 5.1. */
 const TAKES_NONE_CODES = [-32_004, -32_601];
-/** ... and what is said with other codes. */
+/** Messages of the same errors with other codes. */
 const TAKES_NONE = /rate limit|too many requests|pool is full|not synced|syncing/i;
 /**
- * Trouble with which it says nothing about the transaction, not even that it has not taken it: of its own, or with whom it passes it on to,
- * as nodes of rollups do to the sequencer.
+ * Codes of errors that do not say whether the node accepted the transaction. The problem is the node's own, or that of a peer to which it
+ * forwards transactions, such as the sequencer of a rollup.
  */
 const SAYS_NOTHING_CODES = [-32_002, -32_603];
 const SAYS_NOTHING =
   /time(d)? ?out|temporarily|try again|deadline exceeded|context cancell?ed|\bEOF\b|connection (refused|reset|closed|lost)|broken pipe|bad gateway|service unavailable|internal (server )?error/i;
 
 /**
- * Gives a transaction to a chain; any number of times has the effect of one. It is looked for before, so that what is known
- * is not sent again, and after a refusal, which may come of its having been sent before: a nonce that it has used itself.
+ * Broadcasts a transaction. Repeating it has no further effect. The transaction is looked up first, so that a known one is not sent again,
+ * and after a rejection, because the nonce may be used by the same transaction sent earlier.
  *
- * @param isNew whether no node can have it yet, so that it need not be looked for before
- * @param beforeGiven done before it is given to the first node
- * @param onDoubt told when a node may have taken it and did not say so
- * @throws KeysteadError CHAIN_UNAVAILABLE; whether a node has taken it is then not known, where `onDoubt` was told
+ * @param isNew whether no node can have it yet, so that the first lookup is unnecessary
+ * @param beforeGiven called before it is sent to the first node
+ * @param onDoubt called when a node may have accepted it without confirming
+ * @throws KeysteadError CHAIN_UNAVAILABLE; if `onDoubt` was called, a node may have accepted the transaction
  */
 export async function broadcast(
   evm: EvmNodes,
@@ -70,7 +70,7 @@ export async function broadcast(
   return isInDoubt ? { ...outcome, isInDoubt } : outcome;
 }
 
-/** Whether a node has it, in a block or waiting for one. */
+/** Whether a node has it, in a block or pending. */
 function isKnown(evm: EvmNodes, chain: EvmChain, transactionHash: string): Promise<boolean> {
   return evm.call(chain, {
     method: "eth_getTransactionByHash",

@@ -13,18 +13,18 @@ import { type RpcError, resultOf } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
 
 /**
- * What nodes of Ethereum chains are asked about accounts, fees and transactions, and what their answers mean. An answer that is not of
- * the shape that the call has is none, and another node is asked; all throw CHAIN_UNAVAILABLE where no node gives one.
+ * Calls to nodes of Ethereum chains about accounts, fees and transactions. An answer that does not have the call's shape does not count,
+ * and the next node is called. All functions throw CHAIN_UNAVAILABLE if no node answers.
  */
 
-/** What transactions cost now, in wei for each unit of gas. */
+/** Current transaction fees, in wei per gas. */
 export interface FeeQuote {
   baseFee: bigint;
-  /** What the node would add for the block's maker. */
+  /** The priority fee that the node suggests for the block's producer. */
   tip: bigint;
 }
 
-/** A call as nodes take it; quantities are bigints here, addresses and data 0x hex. */
+/** A call as nodes accept it. Quantities are bigints; addresses and data are 0x hex. */
 export interface EvmCall {
   from: string;
   to: string;
@@ -33,7 +33,7 @@ export interface EvmCall {
   gas?: bigint;
 }
 
-/** Why a call does not go through. `data` is what it reverted with, 0x hex, '0x' where the node does not say. */
+/** Why a call fails. `data` is its revert data in 0x hex, '0x' if the node does not report it. */
 export interface Revert {
   message: string;
   data: string;
@@ -42,20 +42,23 @@ export interface Revert {
 export interface Receipt {
   blockNumber: number;
   isSuccess: boolean;
-  /** In wei, with what rollups take beside; undefined where the node does not say. */
+  /** In wei, including what rollups charge in addition. Undefined if the node does not report it. */
   fee?: bigint;
 }
 
-/** EIP-1474 and what clients made of it: execution failed with data. */
+/** EIP-1474 and what clients made of it: execution failed, with data. */
 const REVERTED = 3;
-/** What other errors say of an execution that would fail; all else is the node's own trouble. */
+/** Other errors about an execution that would fail. All remaining errors are problems of the node itself. */
 const FAILS =
-  /revert|insufficient (funds|balance)|gas required exceeds|out of gas|intrinsic gas|invalid opcode|execution/i;
+  /revert|insufficient (funds|balance)|gas required exceeds|out ?of ?gas|intrinsic gas|invalid ?(fe)?opcode|execution/i;
+/** Faults of the EVM, in the messages of Geth, Nethermind, Besu, Reth and Anvil. */
+const FAULTS =
+  /invalid code:|invalid ?jump|(bad|unknown) ?(instruction|opcode)|opcode ?not ?found|stack ?(under|over|limit)|write protection|access ?violation|return ?data ?out ?of ?bounds|out ?of ?offset|(code|initcode) size|call ?depth|gas uint64 overflow/i;
 
-/** For a moment the same for all who ask: nobody has been authorized yet when an activity is planned. */
+/** Shared among all callers for a short time, because the caller of an activity that is being planned has not been authorized yet. */
 export const feeQuote = askedOnce(fetchQuote, KEPT_FEES_MS);
 
-/** An answer about a chain that serves all who ask for it meanwhile and for so many milliseconds, of each pool of nodes. */
+/** Shares the answers about each chain of each pool of nodes, while the call is in flight and for this many milliseconds. */
 function askedOnce<T>(ask: (nodes: EvmNodes, chain: EvmChain) => Promise<T>, keptMs: number) {
   const answers = new WeakMap<EvmNodes, Map<EvmChain, () => Promise<T>>>();
   return (nodes: EvmNodes, chain: EvmChain): Promise<T> => {
@@ -84,9 +87,9 @@ async function fetchQuote(nodes: EvmNodes, chain: EvmChain): Promise<FeeQuote> {
 }
 
 /**
- * The gas that a call takes on top of what is waiting for a block already, or why it would revert.
+ * The gas that a call takes after all pending transactions, or why it would revert.
  *
- * @param codes by addresses: what is taken for their code
+ * @param codes replaces the code of these addresses
  */
 export const estimateGas = (
   nodes: EvmNodes,
@@ -105,15 +108,15 @@ export const estimateGas = (
     },
   });
 
-/** Of no account: whoever calls has no part in it. */
+/** The caller if there is no account, for calls in which the caller plays no role. */
 const NOBODY = `0x${"00".repeat(20)}`;
 const REHEARSE = callData("rehearse((address,bytes)[])");
 
 /**
- * The gas that calls of an account take one after the other, or why one of them would revert: the node is told to take a contract that
- * makes all of them for the account's code.
+ * The gas that an account's calls take one after the other, or why one of them would revert. The node treats a contract that makes all of
+ * them as the account's code.
  *
- * @throws KeysteadError CHAIN_UNAVAILABLE where no node can be told that, too
+ * @throws KeysteadError CHAIN_UNAVAILABLE, also if no node can replace an account's code
  */
 export const estimateRehearsed = (
   nodes: EvmNodes,
@@ -128,7 +131,7 @@ export const estimateRehearsed = (
     { [account]: rehearsal.runtimeCode },
   );
 
-/** Why a call reverts on top of a block, or undefined where it does not. */
+/** Why a call reverts on top of a block. Undefined if it does not. */
 export const revertOf = (
   nodes: EvmNodes,
   chain: EvmChain,
@@ -144,21 +147,21 @@ export const revertOf = (
     })
     .then(({ revert }) => revert);
 
-/** A contract may take long, and revert with more than anybody reads; neither is the node's fault. */
+/** A contract may take long, and may revert with more data than anybody reads. Neither is the node's fault. */
 const runsContracts = {
   maxAnswerBytes: MAX_NODE_ANSWER_BYTES,
   readTooLarge: () => ({ revert: { message: "execution reverted", data: "0x" } }),
 };
 
 function revertIn({ code, message, data }: RpcError): { revert: Revert } | undefined {
-  if (code !== REVERTED && !FAILS.test(message)) return undefined;
-  // Some clients wrap it.
+  if (code !== REVERTED && !FAILS.test(message) && !FAULTS.test(message)) return undefined;
+  // Some clients wrap the data in an object.
   const bytes = typeof data === "string" ? data : memberOf(data, "data");
   const isHex = typeof bytes === "string" && /^0x([0-9a-f]{2})*$/i.test(bytes);
   return { revert: { message, data: isHex ? bytes.slice(0, 2 + 2 * MAX_REVERT_BYTES).toLowerCase() : "0x" } };
 }
 
-/** How many transactions of an account the newest block's chain has: its next nonce; or as of a block, or with those that wait. */
+/** The number of an account's transactions, which is its next nonce: as of the newest block, as of a given block, or with pending ones. */
 export const transactionCount = (
   nodes: EvmNodes,
   chain: EvmChain,
@@ -174,10 +177,10 @@ export const transactionCount = (
 export const newestBlock = (nodes: EvmNodes, chain: EvmChain): Promise<number> =>
   nodes.call(chain, { method: "eth_blockNumber", params: [], read: (answer) => numberOf(resultOf(answer)) });
 
-/** The same for all who follow transactions: what it tells may be some milliseconds old. */
+/** As `newestBlock`, but shared among all who follow transactions, so it may be some milliseconds old. */
 export const recentBlock = askedOnce(newestBlock, KEPT_NEWEST_BLOCK_MS);
 
-/** Of a transaction that a block has; undefined where none has it. */
+/** The receipt of a transaction in a block. Undefined if no block contains it. */
 export async function receiptOf(nodes: EvmNodes, chain: EvmChain, hash: string): Promise<Receipt | undefined> {
   const { receipt } = await nodes.call<{ receipt?: Receipt | "large" }>(chain, {
     method: "eth_getTransactionReceipt",
@@ -196,7 +199,7 @@ export async function receiptOf(nodes: EvmNodes, chain: EvmChain, hash: string):
     },
   });
   if (receipt !== "large") return receipt;
-  // Logs make it so large, and what failed has none.
+  // Only logs make a receipt so large, and a failed transaction has no logs.
   const blockNumber = await blockNumberOf(nodes, chain, hash);
   return blockNumber === undefined ? undefined : { blockNumber, isSuccess: true };
 }
@@ -208,7 +211,7 @@ function feeIn(receipt: unknown): bigint | undefined {
   return gas * price + (quantityOf(memberOf(receipt, "l1Fee")) ?? 0n);
 }
 
-/** Of the block that has a transaction. */
+/** The number of the block that contains a transaction. */
 const blockNumberOf = (nodes: EvmNodes, chain: EvmChain, hash: string): Promise<number | undefined> =>
   nodes
     .call<{ blockNumber?: number }>(chain, {
@@ -223,8 +226,8 @@ const blockNumberOf = (nodes: EvmNodes, chain: EvmChain, hash: string): Promise<
     .then(({ blockNumber }) => blockNumber);
 
 /**
- * The transaction of an account that took a nonce, found in its block: what only a lagging node or a receipt that is missing says is no
- * proof. Undefined where the blocks between do not show it.
+ * Finds the account's transaction with this nonce, by locating its block. Neither the word of a lagging node nor a missing receipt would
+ * prove anything. Undefined if the blocks in this range do not contain it.
  */
 export async function transactionWithNonce(
   nodes: EvmNodes,
@@ -280,7 +283,7 @@ const callObject = ({ from, to, value, data, gas }: EvmCall) => ({
   ...(gas === undefined ? {} : { gas: quantity(gas) }),
 });
 
-/** A quantity as Ethereum's JSON-RPC writes it. */
+/** A quantity in the format of Ethereum's JSON-RPC. */
 const quantity = (value: bigint): string => `0x${value.toString(16)}`;
 
 const quantityOf = (value: unknown): bigint | undefined =>

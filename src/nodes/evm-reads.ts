@@ -5,9 +5,9 @@ import type { EvmChain } from "../chains/evm/networks.ts";
 import { bytesFromHex } from "../kernel/bytes.ts";
 import type { EvmNodes } from "./pool.ts";
 
-/** Values of contracts, read many at a time. */
+/** Reads values of contracts, many at a time. */
 
-/** Few enough for the bounds of creation code and of what it leaves (EIP-3860, EIP-170), by which nodes go in calls too. */
+/** Keeps the program below the size limits of creation code and of what it returns (EIP-3860, EIP-170), which nodes also apply to calls. */
 const QUESTIONS_AT_ONCE = 64;
 
 const ANSWERS = parseAbiType(
@@ -19,8 +19,8 @@ const ANSWERS = parseAbiType(
 ) as AbiType;
 
 /**
- * What contracts answer, in the order asked: 0x hex, '0x' where there is no contract, undefined where the call fails. Answers are of one
- * block, as far as they fit into one call, and of at most 160 bytes.
+ * The contracts' answers in the order of the calls: 0x hex, '0x' if there is no contract, undefined if the call fails. Answers that fit
+ * into one call are of the same block. Each has at most 160 bytes.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -37,10 +37,13 @@ export async function readContracts(
   return answers;
 }
 
-/** What a node says of a call that takes more gas than it gives to any. */
+/** A node's errors about a call that takes more gas than the node allows for any. */
 const TAKES_TOO_MUCH = /out ?of ?gas|gas required exceeds/i;
 
-/** Contracts that use up all the gas that they are given are asked few at a time, so that the others' answers are there. */
+/**
+ * Reads in one call, or in halves if the call takes too much gas, so that a contract that uses up all gas does not spoil the answers of
+ * others.
+ */
 async function readPart(
   evm: EvmNodes,
   chain: EvmChain,
@@ -69,11 +72,11 @@ function answersIn(result: unknown, count: number): (string | undefined)[] | und
   return (list as [boolean, string][]).map(([isGood, data]) => (isGood ? data : undefined));
 }
 
-/** The number in an answer of one word; undefined for any other. */
+/** The number in an answer of one word. Undefined for any other answer. */
 export const wordIn = (answer: string | undefined): bigint | undefined =>
   answer?.length === 66 ? BigInt(answer) : undefined;
 
-/** The address in an answer of one word, lowercase; undefined for any other, and for that of nobody. */
+/** The address in an answer of one word, lowercase. Undefined for any other answer, and for the zero address. */
 export function addressIn(answer: string | undefined): string | undefined {
   const value = wordIn(answer);
   if (value === undefined || value === 0n || value >> 160n !== 0n) return undefined;

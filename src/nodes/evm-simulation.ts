@@ -5,9 +5,9 @@ import { addressIn, hashIn, integerIn, isList, listIn, type Members, membersOf }
 import type { RpcAnswer } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
 
-/** What calls would do one after the other on top of the newest block, by `eth_simulateV1`. */
+/** Simulates calls one after the other on top of the newest block, with `eth_simulateV1`. */
 
-/** A call without a fee; addresses and data 0x hex. */
+/** A call without a fee. Addresses and data are 0x hex. */
 export interface SimulatedCall {
   from: string;
   to: string;
@@ -23,20 +23,19 @@ export interface SimulatedLog {
 
 export type Simulated = { answer: string; logs: readonly SimulatedLog[] } | { revert: Revert };
 
-/** Where logs stand that the node makes of the native asset's own movements (`traceTransfers`). */
+/** The address of logs that the node adds for transfers of the native asset (`traceTransfers`). */
 export const NATIVE_LOGS = `0x${"ee".repeat(20)}`;
 
-/** Of an error as a whole: there is not enough to pay with (EIP-1474 has none; the specification of the method does). */
+/** Errors of the whole simulation: the balance does not cover it. EIP-1474 has no code for that; the method's specification does. */
 const FAILS = /insufficient funds|insufficient balance|intrinsic gas|gas limit|nonce/i;
 
-/** Whoever is to agree to what calls do has to be able to look at it. */
+/** Refused, because nobody could review the effects before agreeing to them. */
 const TOO_MUCH = { revert: { message: "it does more than can be looked at", data: "0x" } };
 
 /**
- * What each of the calls comes to, in their order; or why none of them can be made. An account's code is taken for another where it is
- * given.
+ * The result of each call, in order, or why none of them can be made. `codes` replaces the code of these addresses.
  *
- * @throws KeysteadError CHAIN_UNAVAILABLE, also where no node has the method
+ * @throws KeysteadError CHAIN_UNAVAILABLE, also if no node has the method
  */
 export const simulate = (
   evm: EvmNodes,

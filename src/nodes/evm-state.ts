@@ -2,10 +2,10 @@ import type { EvmChain } from "../chains/evm/networks.ts";
 import { integerIn } from "./hex-values.ts";
 import type { EvmNodes } from "./pool.ts";
 
-/** What nodes say of an account. */
+/** Reads an account's state from nodes. */
 
 /**
- * The nonce of an account's next transaction, those that wait for a block included.
+ * The nonce of an account's next transaction, counting pending ones.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -17,7 +17,7 @@ export function pendingNonce(evm: EvmNodes, chain: EvmChain, address: string): P
   });
 }
 
-/** The code at an address now, lowercase 0x hex; '0x' where there is none. */
+/** The current code at an address, in lowercase 0x hex. '0x' if there is none. */
 export const codeAt = (evm: EvmNodes, chain: EvmChain, address: string): Promise<string> =>
   evm.call(chain, {
     method: "eth_getCode",
@@ -28,7 +28,7 @@ export const codeAt = (evm: EvmNodes, chain: EvmChain, address: string): Promise
     },
   });
 
-/** A word of an account's storage now. */
+/** The current value of a slot in an account's storage. */
 export const storageAt = (evm: EvmNodes, chain: EvmChain, address: string, slot: string): Promise<bigint> =>
   evm.call(chain, {
     method: "eth_getStorageAt",
@@ -36,12 +36,12 @@ export const storageAt = (evm: EvmNodes, chain: EvmChain, address: string, slot:
     read: (answer) => ("result" in answer ? integerIn(answer.result) : undefined),
   });
 
-/** Enough for any token's own view of a balance; a token that takes more has none here. */
+/** Enough for any token's view function of a balance. A token that takes more counts as having none. */
 const GAS_OF_ONE_TOKEN = 500_000;
 
 /**
- * Balances of the native asset (null) and of tokens by their contracts, in the order asked for, all of one block, the newest. 0 for
- * what is no token.
+ * Balances of the native asset (null) and of tokens (by contract), in the requested order, all as of the newest block. 0 for an address
+ * that is not a token.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -65,9 +65,9 @@ export async function balancesOf(
 }
 
 /**
- * A program that no chain ever stores: the code of a contract that would be made, which asks each token for the balance and returns
- * all of them. Every node runs it in one call, and nothing must be there for it, as would have to be for a contract that does the
- * same. Memory: the question in the first two words, then an answer of one word for each.
+ * A program that no chain ever stores: the creation code of a contract, which calls each token for the balance and returns all of them.
+ * Every node runs it in one call, without any deployed contract. Memory: the calldata in the first two words, then one word for each
+ * answer.
  */
 function balanceProgram(address: string, tokens: readonly (string | null)[]): string {
   const account = address.slice(2).toLowerCase();
@@ -75,8 +75,8 @@ function balanceProgram(address: string, tokens: readonly (string | null)[]): st
   const answers = tokens.map((token, index) => {
     const place = word16(ANSWERS + 32 * index);
     if (token === null) return `73${account}31${place}52`;
-    // STATICCALL(gas, token, 0, 36, place, 32), and its result only if it succeeded with a whole word: whatever a failed
-    // call left there is multiplied by 0.
+    // STATICCALL(gas, token, 0, 36, place, 32). Its result counts only if it succeeded with a whole word: whatever a failed call left there
+    // is multiplied by 0.
     const call = `6020${place}6024600073${token.slice(2).toLowerCase()}62${hex(GAS_OF_ONE_TOKEN, 6)}fa`;
     return `${call}601f3d1116${place}5102${place}52`;
   });

@@ -1,22 +1,22 @@
 import { addressIn, hashIn, integerIn, isList, type Members, membersOf } from "./hex-values.ts";
 
-/** Something of worth that changed hands. */
+/** A transfer of a token or of the native asset. */
 export interface Transfer {
-  /** The token's contract; null for the chain's native asset. */
+  /** The token's contract. Null for the chain's native asset. */
   token: string | null;
   from: string;
   to: string;
-  /** Atomic units, never 0. */
+  /** In atomic units, never 0. */
   amount: bigint;
 }
 
-/** The other types of call take no value along, or leave it where it is. */
+/** All other call types transfer no value. */
 const PAYING = ["CALL", "CREATE", "CREATE2", "SELFDESTRUCT"];
 
 /**
- * The native asset that moved inside transactions, by their hashes, in what the tracer `callTracer` says of a block. The outermost
- * call is the transaction itself and is left out; what a failed call did has not happened. Undefined for what is no such trace, and
- * for one of more than `maxCalls` calls.
+ * Transfers of the native asset inside transactions, by transaction hash, from a block's trace by `callTracer`. The outermost call, which
+ * is the transaction itself, is not included, nor are the effects of failed calls. Undefined for an invalid trace, and for one with more
+ * than `maxCalls` calls.
  */
 export function internalTransfers(result: unknown, maxCalls: number): Map<string, Transfer[]> | undefined {
   if (!isList(result)) return undefined;
@@ -33,19 +33,19 @@ export function internalTransfers(result: unknown, maxCalls: number): Map<string
   return found;
 }
 
-/** The native asset that one transaction moved, with what it took along itself; otherwise as above. */
+/** The transfers of the native asset in one transaction, including its own value. Otherwise as `internalTransfers`. */
 export function nativeTransfers(outermost: unknown, maxCalls: number): Transfer[] | undefined {
   const call = membersOf(outermost);
   return typeof call.type === "string" ? transfersIn([call], maxCalls)?.transfers : undefined;
 }
 
-/** @param calls the last first */
+/** @param calls in reverse order */
 function transfersIn(
   calls: readonly Members[],
   maxCalls: number,
 ): { calls: number; transfers: Transfer[] } | undefined {
   const transfers: Transfer[] = [];
-  // A list of its own instead of a recursion: calls may stand a thousand deep in one another.
+  // A stack instead of recursion: calls may be nested a thousand levels deep.
   const waiting = [...calls];
   let count = 0;
   for (let call = waiting.pop(); call !== undefined; call = waiting.pop()) {
@@ -55,13 +55,13 @@ function transfersIn(
     if (transfer) transfers.push(transfer);
     const called = inside(call);
     if (count + waiting.length + called.length > maxCalls) return undefined;
-    // One by one: not as many arguments as a call may have, which are fewer than calls in a block.
+    // One by one, because a function call may have fewer arguments than a block has calls.
     for (const one of called) waiting.push(one);
   }
   return { calls: count, transfers };
 }
 
-/** The last first, so that the first is taken next. */
+/** In reverse order, so that the first is taken next. */
 function inside({ error, calls }: Members): Members[] {
   if (error !== undefined || !isList(calls)) return [];
   return calls.map(membersOf).reverse();

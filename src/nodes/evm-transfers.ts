@@ -8,8 +8,8 @@ import { resultOf } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
 
 /**
- * What one transaction moved that succeeded in its block: tokens, or the native asset, also inside calls, where a node traces them.
- * Undefined where no block has the transaction; "untold" where it has, and nodes do not say it or say more than can be looked at.
+ * The transfers of one successful transaction: tokens and the native asset, including those inside calls if a node traces them. Undefined
+ * if no block contains the transaction. "untold" if one does, but nodes do not report the transfers or report too many to read.
  *
  * @param hash lowercase
  * @throws KeysteadError CHAIN_UNAVAILABLE

@@ -1,20 +1,20 @@
 import type { EvmChain } from "../chains/evm/networks.ts";
 import { chainOfGenesis, isHash, type SolanaChain } from "../chains/solana/networks.ts";
 
-/** What the nodes of each family of chains have of their own; all else is common to them. */
+/** The differences between nodes of the families of chains. */
 
 export type Chain = EvmChain | SolanaChain;
 
 export interface ChainFamily {
-  /** The call that a node is asked which chain it serves with ... */
+  /** The call that returns which chain a node serves. */
   identityMethod: string;
-  /** ... and the CAIP-2 identifier that its result means; undefined where it means none. */
+  /** The CAIP-2 identifier for the result of that call. Undefined if the result is not valid. */
   chainIn: (result: unknown) => string | undefined;
-  /** Codes of errors with which a node says that it is of no use for now, and what each says. */
+  /** Error codes with which a node says that it cannot be used for now, with their descriptions. */
   restingCodes: Readonly<Record<number, string>>;
 }
 
-/** By the namespaces of CAIP-2. */
+/** By CAIP-2 namespace. */
 const families: Record<string, ChainFamily> = {
   eip155: {
     identityMethod: "eth_chainId",

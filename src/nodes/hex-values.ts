@@ -1,14 +1,14 @@
-/** Values as JSON-RPC of Ethereum has them; undefined stands for what is none. */
+/** Reads values of Ethereum's JSON-RPC. Undefined for anything invalid. */
 
 export type Members = Record<string, unknown>;
 
-/** The members of an object; none of anything else. */
+/** The members of an object. Empty for any other value. */
 export const membersOf = (value: unknown): Members =>
   typeof value === "object" && value !== null ? (value as Members) : {};
 
 export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
-/** What `read` makes of each object; undefined where it makes nothing of one. */
+/** Reads each object of a list. Undefined if one of them is invalid. */
 export function listIn<T>(
   list: readonly unknown[],
   read: (members: Members, index: number) => T | undefined,

@@ -2,27 +2,27 @@ import { parseJsonObject } from "../crypto/json-object.ts";
 import { type OutboundClient, OutboundError, type OutboundErrorKind, type Stage } from "../delivery/outbound.ts";
 import { MAX_NODE_ANSWER_BYTES, NODE_TIMEOUT_MS } from "../kernel/limits.ts";
 
-/** JSON-RPC 2.0 over HTTP, one call a request. */
+/** JSON-RPC 2.0 over HTTP, one call per request. */
 
-/** What a node says: a result, or why it has none. */
+/** A node's answer: a result or an error. */
 export type RpcAnswer = { result: unknown } | { error: RpcError };
 
 export interface RpcError {
   code: number;
-  /** The node's own words, bounded and without the secrets of its URL. */
+  /** The node's message, shortened and without the secrets of its URL. */
   message: string;
-  /** What the node adds to them, without those secrets either. */
+  /** The node's additional data, also without those secrets. */
   data?: unknown;
 }
 
-/** Undefined where it has none. */
+/** Undefined if the answer is an error. */
 export const resultOf = (answer: RpcAnswer): unknown => ("result" in answer ? answer.result : undefined);
 
-/** A node that gave no answer at all. `message` says what it did, to follow its host's name. */
+/** A node gave no answer. `message` says what the node did; it follows the host's name. */
 export class NodeFailure extends Error {
-  /** Whether it may have done what it was asked for all the same: the request may have got to it. */
+  /** Whether the node may have executed the call anyway, because the request may have reached it. */
   readonly mayHaveActed: boolean;
-  /** Not where the request waited for others of our own. */
+  /** False if the request waited for our own other requests. */
   readonly isItsFault: boolean;
 
   constructor(message: string, { mayHaveActed = true, isItsFault = true } = {}) {
@@ -32,23 +32,23 @@ export class NodeFailure extends Error {
   }
 }
 
-/** An answer beyond its bound. */
+/** The answer exceeds its bound. */
 export class AnswerTooLarge extends NodeFailure {}
 
-/** Where a node is. Its URL may hold a key, so that only its host is ever told. */
+/** The address of a node. Its URL may contain a key, so only its host is ever shown. */
 export interface Endpoint {
   url: string;
   host: string;
 }
 
 const LONGEST_MESSAGE = 200;
-/** Parts of a path or query that are shorter say nothing: `v2`, `rpc`, `mainnet`. */
+/** Shorter parts of a path or query are not secrets, for example `v2`, `rpc`, `mainnet`. */
 const SHORTEST_SECRET = 8;
-/** HTTP statuses with which nodes send answers of JSON-RPC; every other one is the word of whatever stands before them. */
+/** HTTP statuses with which nodes send JSON-RPC answers. Any other status comes from a proxy or gateway in front of them. */
 const ANSWERING_STATUSES = [200, 400];
-/** Statuses of those that stand before a node and have not let the request through ... */
+/** Statuses with which a proxy or gateway refuses a request without forwarding it. */
 const TURNED_AWAY_STATUSES = [401, 403, 404, 405, 413, 429];
-/** ... and what became of a request that never got there, or what it was still waiting for. */
+/** Failures, and stages of a timeout, in which the request cannot have reached the node. */
 const NEVER_THERE: readonly (OutboundErrorKind | Stage)[] = [
   "url",
   "dns",
@@ -61,7 +61,7 @@ const NEVER_THERE: readonly (OutboundErrorKind | Stage)[] = [
 
 export const endpointOf = (url: string): Endpoint => ({ url, host: new URL(url).host });
 
-/** @throws NodeFailure when there is no answer, or none that JSON-RPC knows */
+/** @throws NodeFailure if there is no answer, or not a valid JSON-RPC one */
 export async function callJsonRpc(
   outbound: Pick<OutboundClient, "request">,
   { url }: Endpoint,
@@ -103,10 +103,10 @@ function refuse(): never {
   throw new NodeFailure("answered with something that is not JSON-RPC");
 }
 
-/** Some nodes write what a call reverted with as text, whatever its bytes are, and `parseJson` takes no NUL. */
+/** Some nodes return revert data as text, whatever its bytes are, and `parseJson` refuses NUL. */
 const holdsNul = (body: Buffer): boolean => body.includes("\\u0000");
 
-/** Blocks and their traces hold more values, deeper in one another, than `parseJson` takes. */
+/** Blocks and their traces have more values and deeper nesting than `parseJson` accepts. */
 function parsedLoosely(body: Buffer): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(body.toString());
@@ -120,7 +120,7 @@ function parsedLoosely(body: Buffer): Record<string, unknown> {
 function answerOf({ id, result, error }: Record<string, unknown>, url: string): RpcAnswer {
   if (typeof error === "object" && error !== null) {
     const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
-    // A request that could not be read has no id that could be told (JSON-RPC 2.0, section 5).
+    // The error for a request that the node could not parse has no id (JSON-RPC 2.0, section 5).
     if ((id === 1 || id === null) && typeof code === "number" && typeof message === "string") {
       return {
         error: { code, message: speakable(message, url), ...(data === undefined ? {} : { data: openData(data, url) }) },
@@ -132,7 +132,7 @@ function answerOf({ id, result, error }: Record<string, unknown>, url: string): 
   return refuse();
 }
 
-/** A node's words, fit to be shown to those who asked: one line, and no part of the URL that could be a key. */
+/** A node's message in a form that callers may see: one line, without any part of the URL that could be a key. */
 function speakable(message: string, url: string): string {
   const line = withoutSecrets(message, url)
     .toWellFormed()

@@ -2,9 +2,9 @@ import { createNameServerResolver, type Resolver } from "../delivery/names.ts";
 import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 
 /**
- * The guarded client for nodes, apart from the one for what organizations name: an operator's own node is mostly on a private
- * address, and whoever names hosts here may reach them anyway. Names are asked of name servers, as everywhere; `localhost`,
- * which they do not know, is this machine.
+ * The HTTP client for nodes. It is separate from the client for hosts that organizations name: an operator's own node usually has a private
+ * address, and the operator, who names the hosts here, can reach them anyway. Names are resolved by name servers, as everywhere.
+ * `localhost`, which they do not know, is this machine.
  */
 export function createNodeClient(): OutboundClient {
   const names = createNameServerResolver();

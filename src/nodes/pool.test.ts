@@ -22,7 +22,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((node) => node.close()));
 });
 
-/** Nodes of the chain that answer `ping` with their place in the list. */
+/** Nodes of the chain that answer `ping` with their index in the list. */
 async function nodes(count: number): Promise<RpcNode[]> {
   const started = await Promise.all(
     Array.from({ length: count }, () => startRpcNode(undefined, `/${KEY}?apiKey=${KEY}2`)),
@@ -39,7 +39,7 @@ interface Pool extends EvmNodes {
   start(): void;
   stop(): void;
   log(): string;
-  /** Moves its clock, which stands still otherwise. */
+  /** Advances the clock, which otherwise stands still. */
   pass(milliseconds: number): void;
 }
 
@@ -58,7 +58,7 @@ function poolOf(some: readonly { url: string }[], { pollMs = 60_000, isClockRunn
   return { ...pool, log: () => lines.join(""), pass };
 }
 
-/** Any result will do. */
+/** Accepts any result. */
 const PING: RpcCall<unknown> = {
   method: "ping",
   params: [],

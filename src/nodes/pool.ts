@@ -8,46 +8,45 @@ import type { Logger } from "../kernel/log.ts";
 import { ChainNode, type NodeStatus, type RpcCall } from "./chain-node.ts";
 import type { Chain } from "./families.ts";
 
-/** The nodes of one chain, as the operator names them. */
+/** The nodes of one chain, as configured. */
 export interface ChainSettings {
   /** In the order in which they are tried. */
   rpcUrls: readonly string[];
-  /** Milliseconds between two looks at the nodes; one that was heard of since the look before is not asked. */
+  /** Milliseconds between two checks of the nodes. A node that was heard from since the last check is not called. */
   pollMs: number;
-  /** Of an Ethereum chain, in wei: the most that one transaction may cost in fees by the nodes' word ... */
+  /** The highest fee for one transaction that is filled in from nodes, in wei, for an Ethereum chain. */
   txFeeCap?: bigint;
-  /** ... and where the installation pays. */
+  /** The same for transactions whose fees the installation pays. */
   sponsoredTxFeeCap?: bigint;
 }
 
-/** Who pays a transaction's fees: its account or the installation. */
+/** The payer of a transaction's fees: its account or the installation. */
 export type Payer = "account" | "sponsor";
 
 export interface ChainHealth {
-  /** `ready` while one of its nodes is. */
+  /** `ready` if at least one of its nodes is. */
   status: NodeStatus;
   nodes: { host: string; status: NodeStatus }[];
 }
 
-/** The chains of some families that this installation reaches. */
+/** The chains, of some families, that this installation can reach. */
 export interface Nodes<Reached extends Chain> {
   /**
-   * Refuses a chain that nothing can be done on: one without nodes, and one all of whose nodes serve another. A node that only
-   * does not answer may do so later.
+   * Refuses a chain that cannot be used: one without nodes, or one whose nodes all serve another chain. A node that only does not answer
+   * may do so later.
    *
    * @throws KeysteadError CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
    */
   requireChain(chain: Reached): Promise<void>;
   /**
-   * The meaning of the first answer that has one, the nodes being asked in their order. Each call may reach several of them,
-   * so that it is one that does not matter twice.
+   * The meaning of the first usable answer; nodes are called in order. A call may reach several nodes, so it must be idempotent.
    *
-   * @throws KeysteadError CHAIN_UNAVAILABLE; AnswerTooLarge where the call has a bound of its own
+   * @throws KeysteadError CHAIN_UNAVAILABLE; AnswerTooLarge if the call has its own bound
    */
   call<T>(chain: Reached, call: RpcCall<T>): Promise<T>;
-  /** How far nodes are believed that say what a transaction costs: the most in fees, in wei, whatever gas and price they name. */
+  /** The highest fee for a transaction that is accepted from nodes, in wei, whatever gas and price they report. */
   feeCap(chain: Reached, payer: Payer): bigint;
-  /** Of the chains that there are nodes for. Names hosts and nothing else of their URLs. */
+  /** The status of all chains that have nodes. Of their URLs it contains only the hosts. */
   health(): Record<string, ChainHealth>;
 }
 
@@ -61,7 +60,7 @@ export interface NodesOptions {
   clock?: Clock;
 }
 
-/** `start` begins to look after the nodes, at once and whenever one was silent for long; `stop` ends that. */
+/** `start` begins to check the nodes, immediately and whenever one has been silent for long. `stop` ends that. */
 export function createNodes(options: NodesOptions): Nodes<Chain> & { start(): void; stop(): void } {
   const { chains, outbound, log, clock = systemClock } = options;
   const settings = Object.entries(chains) as [Chain, ChainSettings][];
@@ -116,7 +115,7 @@ function failUnavailable(chain: Chain, problems: readonly string[]): never {
   fail("CHAIN_UNAVAILABLE", { chain, reason });
 }
 
-/** Resolves when one of them is ready or none will be. */
+/** Resolves when one of them is ready or all have failed. */
 async function oneIsReady(nodes: readonly ChainNode[]): Promise<void> {
   const checks = nodes.map(async (node) => {
     if (!(await node.check())) throw new Error(node.problem);
@@ -129,7 +128,7 @@ const healthOf = (nodes: readonly ChainNode[]): ChainHealth => ({
   nodes: nodes.map(({ host, status }) => ({ host, status })),
 });
 
-/** The best that one of them is: a chain has a wrong chain's status only when all its nodes have. */
+/** The best status among the nodes. A chain counts as the wrong one only if all its nodes serve another. */
 function statusOf(nodes: readonly ChainNode[]): NodeStatus {
   const best = (["ready", "unchecked", "unavailable"] as const).find((status) =>
     nodes.some((node) => node.status === status),

@@ -6,11 +6,11 @@ import { AnswerTooLarge } from "./json-rpc.ts";
 import type { SolanaNodes } from "./pool.ts";
 import { cannotTell, failureOf, type SolanaFailure, valueIn } from "./solana-calls.ts";
 
-/** Accounts whole, as they are and as a transaction would leave them. */
+/** Accounts with their data, as they are and as a transaction would leave them. */
 
 export interface Account {
   lamports: bigint;
-  /** The program that it is of, in base58. */
+  /** The program that owns the account, in base58. */
   program: string;
   data: Buffer;
 }
@@ -18,10 +18,10 @@ export interface Account {
 const COMMITMENT = { commitment: "processed" } as const;
 
 /**
- * What accounts are now, at most 100; null for one that is not there.
+ * The current state of accounts, at most 100. Null for one that does not exist.
  *
- * @param length how many bytes of their data are of interest
- * @throws KeysteadError CHAIN_UNAVAILABLE, as all of these
+ * @param length how many bytes of their data to return
+ * @throws KeysteadError CHAIN_UNAVAILABLE, as do all functions here
  */
 export const accountsNow = (
   nodes: SolanaNodes,
@@ -36,10 +36,10 @@ export const accountsNow = (
     read: (answer) => accountsIn(valueIn(answer), addresses.length),
   });
 
-/** What a transaction would do that nobody has signed: it fails, or leaves accounts as they are here. */
+/** The simulation of an unsigned transaction: it fails, or leaves the accounts in this state. */
 export type Rehearsed = { failure: SolanaFailure } | { accounts: (Account | null)[] };
 
-/** Tries a transaction out with a blockhash of the node's own. @param shown accounts to be told of */
+/** Simulates a transaction with a blockhash that the node chooses. @param shown accounts to return */
 export async function rehearse(
   nodes: SolanaNodes,
   chain: SolanaChain,
@@ -61,7 +61,7 @@ export async function rehearse(
       maxAnswerBytes: MAX_TRIAL_ANSWER_BYTES,
       read: (answer) => {
         const value = membersOf(valueIn(answer));
-        // Of the node and not of the transaction; another one may say more.
+        // The problem is the node's, not the transaction's. Another node may give a result.
         if (!("err" in value) || cannotTell(value.err)) return undefined;
         if (value.err !== null) return { failure: failureOf(value) };
         const accounts = accountsIn(value.accounts, shown.length);
@@ -80,7 +80,7 @@ function accountsIn(value: unknown, count: number): (Account | null)[] | undefin
   return accounts.every((account) => account !== undefined) ? accounts : undefined;
 }
 
-/** One that is closed in a trial is shown without lamports. */
+/** The simulation returns a closed account as one without lamports. */
 function accountIn(value: unknown): Account | null | undefined {
   if (value === null) return null;
   const { lamports, owner, data } = membersOf(value);

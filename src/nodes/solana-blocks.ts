@@ -9,31 +9,31 @@ import { AnswerTooLarge, type RpcAnswer, resultOf } from "./json-rpc.ts";
 import type { SolanaNodes } from "./pool.ts";
 
 /**
- * What nodes say of confirmed blocks: those that two thirds of the stake have voted for. Blocks go by the numbers of their slots, of
- * which some have none.
+ * Reads confirmed blocks, those for which two thirds of the stake have voted. Blocks are numbered by their slots, some of which have no
+ * block.
  */
 
 export interface SolanaHeader {
   /** The slot. */
   number: number;
-  /** Base58, as all hashes and addresses here. */
+  /** Base58, like all hashes and addresses here. */
   hash: string;
-  /** Of the block before this one, in whichever earlier slot it is. */
+  /** The previous block. Slots between the two are empty. */
   parent: { number: number; hash: string };
-  /** Seconds. */
+  /** In seconds. */
   timestamp: number;
 }
 
 export interface SolanaBlockTransaction {
-  /** Its place in the block. */
+  /** The index in the block. */
   index: number;
   signature: string;
-  /** Those who signed it, in the message's order; the first pays the fee. */
+  /** The signers in the order of the message. The first pays the fee. */
   signers: { address: string; writable: boolean }[];
-  /** Lamports. */
+  /** In lamports. */
   fee: bigint;
   failed: boolean;
-  /** Empty where it failed. */
+  /** Empty if the transaction failed. */
   transfers: Movement[];
 }
 
@@ -42,17 +42,17 @@ export interface SolanaBlock extends SolanaHeader {
 }
 
 const CONFIRMED = { commitment: "confirmed" } as const;
-/** Slots without a block, as nodes that have the blocks around them say it, with and without long-term storage. */
+/** Errors of nodes about a slot without a block, with and without long-term storage. */
 const SKIPPED = [-32_007, -32_009];
-/** Further back than this nothing new is looked for: no cluster skips so many slots while it works. */
+/** How far back the newest block is searched for. A working cluster never skips so many slots. */
 const NEWEST_WITHIN_SLOTS = 512;
-/** Blocks have fewer transactions than places in a position. */
+/** Blocks have fewer transactions than a position can number. */
 const MAX_TRANSACTIONS = 1 << 20;
 
 /**
- * The slot of the newest block; undefined where the nodes name none in the newest slots.
+ * The slot of the newest block. Undefined if nodes report none in the newest slots.
  *
- * @throws KeysteadError CHAIN_UNAVAILABLE, as all of these
+ * @throws KeysteadError CHAIN_UNAVAILABLE, as do all functions here
  */
 export async function newestSlot(nodes: SolanaNodes, chain: SolanaChain): Promise<number | undefined> {
   const slot = await nodes.call(chain, { method: "getSlot", params: [CONFIRMED], read: slotIn });
@@ -61,15 +61,15 @@ export async function newestSlot(nodes: SolanaNodes, chain: SolanaChain): Promis
   return slots.at(-1);
 }
 
-/** The slots of so many blocks from this slot on, ascending. */
+/** The slots of the first `count` blocks from this slot on, ascending. */
 export const slotsFrom = (nodes: SolanaNodes, chain: SolanaChain, slot: number, count: number): Promise<number[]> =>
   nodes.call(chain, { method: "getBlocksWithLimit", params: [slot, count, CONFIRMED], read: slotsIn });
 
-/** The oldest slot whose block a node still has. */
+/** The oldest slot whose block a node still stores. */
 export const firstAvailableSlot = (nodes: SolanaNodes, chain: SolanaChain): Promise<number> =>
   nodes.call(chain, { method: "getFirstAvailableBlock", params: [], read: slotIn });
 
-/** The block of a slot without its transactions; undefined where the slot has none. */
+/** The block of a slot without its transactions. Undefined if the slot has no block. */
 export async function solanaHeaderAt(
   nodes: SolanaNodes,
   chain: SolanaChain,
@@ -84,10 +84,10 @@ export async function solanaHeaderAt(
 }
 
 /**
- * The block of a slot with what moved in it; undefined where the slot has none. Of one that is too large with its instructions, what moved
- * is told by the balances alone.
+ * The block of a slot with its transfers. Undefined if the slot has no block. If the block is too large with its instructions, its
+ * transfers are derived from balances alone.
  *
- * @throws KeysteadError CHAIN_UNAVAILABLE, also for half a block; AnswerTooLarge
+ * @throws KeysteadError CHAIN_UNAVAILABLE, also for an incomplete block; AnswerTooLarge
  */
 export async function solanaBlockAt(
   nodes: SolanaNodes,
@@ -104,18 +104,18 @@ export async function solanaBlockAt(
   return { ...raw.header, transactions };
 }
 
-/** What became of a wallet in a transaction that succeeded. */
+/** How a successful transaction changed the balances of a wallet. */
 export interface SolanaGains {
   /**
-   * The wallet's own beside the fee, and those that its token accounts hold: their rent, and SOL that is wrapped. What somebody else who
-   * pays the fee gave beside it, which is rent, is not among them.
+   * The wallet's own lamports, without the fee, and those of its token accounts, which are rent or wrapped SOL. Rent that another fee payer
+   * paid is not included.
    */
   lamports: bigint;
   /** By mint. */
   tokens: ReadonlyMap<string, bigint>;
 }
 
-/** Undefined where no node shows the transaction, or it failed. */
+/** Undefined if no node shows the transaction, or if it failed. */
 export async function gainsIn(
   nodes: SolanaNodes,
   chain: SolanaChain,
@@ -212,7 +212,7 @@ function headerIn(value: unknown, number: number): SolanaHeader | undefined {
   const timestamp = integerOf(blockTime);
   if (!hash || !parentHash || parentNumber === undefined || timestamp === undefined) return undefined;
   if (timestamp > MAX_BLOCK_TIME) return undefined;
-  // Only the first block of a chain stands in its own place as its parent.
+  // Only the first block of a chain is its own parent.
   if (parentNumber >= number && number > 0) return undefined;
   return { number, hash, parent: { number: parentNumber, hash: parentHash }, timestamp };
 }
@@ -225,7 +225,7 @@ function blockIn(value: unknown, slot: number): RawBlock | undefined {
   return read && { header, read };
 }
 
-/** A transaction as a node has it: who is in it, and what became of their balances. */
+/** A transaction as a node reports it: its accounts, and how their balances changed. */
 interface ReadTransaction {
   signature: string;
   accounts: MessageAccount[];
@@ -235,7 +235,7 @@ interface ReadTransaction {
   after: bigint[];
   tokensBefore: TokenAccount[];
   tokensAfter: TokenAccount[];
-  /** As the node wrote them: most are never looked at. */
+  /** As the node sent them. Most are never read. */
   instructions: unknown[];
 }
 
@@ -258,7 +258,7 @@ function transactionIn({ transaction, meta }: Members): ReadTransaction | undefi
 
 const isSignature = (text: string): boolean => /^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text);
 
-/** As nodes give them with every detail: static ones by the header's counts, then those that lookup tables supplied. */
+/** The accounts in a node's answer with full details: static ones by the header's counts, then those from lookup tables. */
 function accountsOf({ accountKeys, header }: Members, { loadedAddresses }: Members): MessageAccount[] | undefined {
   const counts = membersOf(header);
   const required = integerOf(counts.numRequiredSignatures);
@@ -281,7 +281,7 @@ function accountsOf({ accountKeys, header }: Members, { loadedAddresses }: Membe
   });
 }
 
-/** As nodes give them without instructions. */
+/** The accounts in a node's answer without instructions. */
 function parsedAccounts(list: readonly unknown[]): MessageAccount[] | undefined {
   const accounts = listIn(list, ({ pubkey, signer, writable }) => {
     const key = hashIn(pubkey);
@@ -290,16 +290,16 @@ function parsedAccounts(list: readonly unknown[]): MessageAccount[] | undefined 
   return accounts?.[0]?.signer ? accounts : undefined;
 }
 
-/** One for each account. */
+/** One amount per account. */
 function amountsIn(value: unknown, accounts: readonly MessageAccount[] | undefined): bigint[] | undefined {
   if (!isList(value) || value.length !== accounts?.length) return undefined;
-  // Balances beyond 2^53 lamports lose their last digits in any JSON; no account has a hundredth of that.
+  // JSON loses the last digits of balances beyond 2^53 lamports. No account has a hundredth of that.
   return value.every((amount) => integerOf(amount) !== undefined)
     ? value.map((amount) => BigInt(amount as number))
     : undefined;
 }
 
-/** Absent in blocks of the first years. */
+/** Missing in blocks of the first years. */
 function tokensIn(value: unknown, accounts: readonly MessageAccount[] | undefined): TokenAccount[] | undefined {
   if (value === undefined || value === null) return [];
   if (!isList(value)) return undefined;
@@ -308,12 +308,12 @@ function tokensIn(value: unknown, accounts: readonly MessageAccount[] | undefine
     const mint = hashIn(mintText);
     const { amount } = membersOf(uiTokenAmount);
     if (!address || !mint || typeof amount !== "string" || !/^[0-9]{1,20}$/.test(amount)) return undefined;
-    // Absent in old blocks as well: then the account stands for its owner.
+    // Missing in old blocks too. The account then counts as its own owner.
     return { address, mint, owner: hashIn(ownerText) ?? address, amount: BigInt(amount) };
   });
 }
 
-/** Those of the message, each followed by those that it called. */
+/** The instructions of the message, each followed by those that it called. */
 function instructionsIn({ instructions }: Members, { innerInstructions }: Members): unknown[] {
   if (!isList(instructions)) return [];
   const inner = new Map<unknown, readonly unknown[]>();
@@ -354,7 +354,7 @@ function compiledIn(
   return { program, accounts: used as MessageAccount[], data: bytesOf(data) };
 }
 
-/** Longest data of an instruction that says something of a transfer, in base58: decoding takes the square of the length. */
+/** The longest instruction data that can describe a transfer, in base58. Decoding takes time in proportion to the square of the length. */
 const MAX_TRANSFER_DATA_LENGTH = 200;
 
 const bytesOf = (data: string): Buffer =>

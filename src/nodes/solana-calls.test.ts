@@ -100,7 +100,7 @@ describe("a transaction that is tried out", () => {
 
   for (const [err, known] of [
     ["BlockhashNotFound", {}],
-    // Of a node that verifies what it is told not to.
+    // From a node that verifies signatures although the request says not to.
     ["SignatureFailure", {}],
     ["AlreadyProcessed", { slot: 7 }],
   ] as const) {

@@ -11,52 +11,52 @@ import { type RpcAnswer, resultOf } from "./json-rpc.ts";
 import type { SolanaNodes } from "./pool.ts";
 
 /**
- * What nodes of Solana are asked, and what their answers mean. An answer that is not of the shape that the call has is none, and
- * another node is asked; all throw CHAIN_UNAVAILABLE where no node gives one.
+ * Calls to nodes of Solana. An answer that does not have the call's shape does not count, and the next node is called. All functions throw
+ * CHAIN_UNAVAILABLE if no node answers.
  */
 
-/** Why a transaction fails, in the members that the API shows; lists and texts are bounded. */
+/** Why a transaction fails, in the API's form. Lists and texts are bounded. */
 export interface SolanaFailure {
   source: "simulation" | "broadcast" | "execution";
   rpcCode?: number;
   rpcMessage?: string;
   transactionErrorJson?: string;
   logs?: string[];
-  /** Digits. */
+  /** Decimal digits. */
   unitsConsumed?: string;
   innerInstructionsJson?: string;
 }
 
-/** What a node makes of a transaction before it is sent. */
+/** A node's simulation of a transaction before it is sent. */
 export interface Simulation {
-  /** Of the block that it was tried out on, where that one knows its blockhash. */
+  /** The slot of the block on which it was simulated, if that block knows its blockhash. */
   slot?: number;
-  /** Absent where it passes, and where the simulation cannot tell: of a blockhash that the node does not know (yet). */
+  /** Missing if the transaction succeeds, and if the simulation is inconclusive because the node does not know the blockhash (yet). */
   failure?: SolanaFailure;
 }
 
-/** Where the chain has a transaction. */
+/** The status of a transaction on the chain. */
 export interface SignatureStatus {
-  /** Whether two thirds of the stake have voted for its block; before, another block may take its place. */
+  /** Whether two thirds of the stake have voted for its block. Until then, another block may replace it. */
   isConfirmed: boolean;
-  /** The transaction error, of one that was executed and failed. */
+  /** The transaction error, if it was executed and failed. */
   error?: unknown;
 }
 
-/** No more slots is a node behind that still serves others: from 128 on it says itself that it is unhealthy, unless it is told otherwise. */
+/** A node that is further behind than this many slots serves nobody: from 128 on, it reports itself as unhealthy by default. */
 const SLOTS_BEHIND = 150;
 const COMMITMENT = { commitment: "processed" } as const;
-/** Errors by which a simulation says nothing of what the transaction does. */
+/** Errors with which a simulation says nothing about the transaction's effects. */
 const CANNOT_TELL = ["BlockhashNotFound", "AlreadyProcessed", "AccountInUse", "ClusterMaintenance", "SignatureFailure"];
-/** Of those, what is said where the blockhash may not be known, be it too old or too new for the node; signatures come before it. */
+/** Those that occur if the node may not know the blockhash, because it is too old or too new. Signatures are checked before it. */
 const IS_NOT_KNOWN = ["BlockhashNotFound", "ClusterMaintenance", "SignatureFailure"];
-/** The JSON-RPC error of a transaction that fails when it is tried out; its data are what came of that. */
+/** The JSON-RPC error for a transaction that fails in simulation. The error's data contain the result. */
 const SIMULATION_FAILED = -32_002;
 
-/** For a moment the same for all who ask: nobody has been authorized yet when an activity is planned. */
+/** Shared among all callers for a short time, because the caller of an activity that is being planned has not been authorized yet. */
 const newest = new WeakMap<SolanaNodes, Map<SolanaChain, () => Promise<string>>>();
 
-/** A blockhash of the last moments, in base58. */
+/** A recent blockhash, in base58. */
 export function latestBlockhash(nodes: SolanaNodes, chain: SolanaChain): Promise<string> {
   const ofChains = newest.get(nodes) ?? new Map<SolanaChain, () => Promise<string>>();
   newest.set(nodes, ofChains);
@@ -76,8 +76,8 @@ const fetchBlockhash = (nodes: SolanaNodes, chain: SolanaChain): Promise<string>
   });
 
 /**
- * Tries a signed transaction out without sending it. The node gets it without its signatures, which are known to be good: with them it
- * could send what it says fails, after everybody was told that it is never sent.
+ * Simulates a signed transaction without sending it. The node gets it without its signatures, which are known to be valid. With them, the
+ * node could send a transaction that it reports as failing, after the activity has failed and the transaction counts as never sent.
  */
 export function simulate(nodes: SolanaNodes, chain: SolanaChain, signed: Uint8Array): Promise<Simulation> {
   const options = { encoding: "base64", sigVerify: false, innerInstructions: true, ...COMMITMENT };
@@ -95,19 +95,19 @@ export function simulate(nodes: SolanaNodes, chain: SolanaChain, signed: Uint8Ar
   });
 }
 
-/** The wire transaction with zeros in their places: one byte says how many there are, as no packet has room for 128. */
+/** The wire transaction with its signatures zeroed. Their count takes one byte, because no packet has room for 128. */
 const withoutSignatures = (wire: Uint8Array): Buffer =>
   Buffer.from(wire).fill(0, 1, 1 + SIGNATURE_BYTES * (wire[0] ?? 0));
 const SIGNATURE_BYTES = 64;
 
-/** What comes of a transaction that nobody has signed. */
+/** The simulation of an unsigned transaction. */
 export interface Trial {
-  /** Whether it fails. */
+  /** Whether the transaction fails. */
   isFailure: boolean;
   unitsConsumed?: number;
-  /** Instructions that its own called, as far as the node tells what they are: `{parsed: {type, info}}`. */
+  /** Instructions that its own instructions called, as far as the node parses them: `{parsed: {type, info}}`. */
   inner: readonly ParsedInstruction[];
-  /** Of the accounts that were asked for, in that order, afterwards; null for one that is not there. */
+  /** The requested accounts after the transaction, in the order of the request. Null for one that does not exist. */
   accounts: readonly (AccountSize | null)[];
 }
 
@@ -119,14 +119,14 @@ export interface ParsedInstruction {
 
 export interface AccountSize {
   lamports: bigint;
-  /** Bytes of its data. */
+  /** Bytes of the account's data. */
   space: number;
 }
 
 /**
- * Tries a transaction out that nobody has signed, with a blockhash of the node's own. Undefined where nodes do not do that, or not now.
+ * Simulates an unsigned transaction with a blockhash that the node chooses. Undefined if nodes do not support that, or not now.
  *
- * @param shown accounts to be told of
+ * @param shown accounts to return
  */
 export function tryUnsigned(
   nodes: SolanaNodes,
@@ -178,14 +178,14 @@ function parsedInstruction(instruction: unknown): ParsedInstruction | undefined 
     : undefined;
 }
 
-/** One that is closed in a trial is shown without lamports. */
+/** The simulation returns a closed account as one without lamports. */
 function sizeOf(account: unknown): AccountSize | null {
   const [lamports, space] = [memberOf(account, "lamports"), memberOf(account, "space")];
   if (!Number.isSafeInteger(lamports) || !Number.isSafeInteger(space) || lamports === 0) return null;
   return { lamports: BigInt(lamports as number), space: space as number };
 }
 
-/** What accounts are now, at most 100; null for one that is not there. */
+/** The current size of accounts, at most 100. Null for one that does not exist. */
 export function accountSizes(
   nodes: SolanaNodes,
   chain: SolanaChain,
@@ -202,7 +202,7 @@ export function accountSizes(
   });
 }
 
-/** Lamports with which an account of so many bytes is exempt from rent. */
+/** The lamports with which an account of this many bytes is exempt from rent. */
 export const exemptionOf = (nodes: SolanaNodes, chain: SolanaChain, space: number): Promise<bigint> =>
   nodes.call(chain, {
     method: "getMinimumBalanceForRentExemption",
@@ -214,10 +214,10 @@ export const exemptionOf = (nodes: SolanaNodes, chain: SolanaChain, space: numbe
   });
 
 /**
- * Prices of compute units, in millionths of a lamport, that transactions with these accounts got into blocks with of late; none where
- * nodes do not tell.
+ * Prices per compute unit, in millionths of a lamport, of recent transactions that write to these accounts. Empty if nodes do not report
+ * any.
  *
- * @param accounts that are written to, at most 128
+ * @param accounts to which a transaction writes, at most 128
  */
 export const recentUnitPrices = (
   nodes: SolanaNodes,
@@ -243,16 +243,16 @@ function failureIn(value: unknown): { failure?: SolanaFailure } {
   return { failure: failureOf(value) };
 }
 
-/** Whether the error of a simulation says nothing of what the transaction does. */
+/** Whether the error of a simulation says nothing about the transaction's effects. */
 export const cannotTell = (error: unknown): boolean => CANNOT_TELL.includes(nameOf(error));
 
-/** What a simulation says that failed. */
+/** The failure in the result of a simulation. */
 export const failureOf = (value: Record<string, unknown>): SolanaFailure => ({
   source: "simulation",
   ...detailsOf(value),
 });
 
-/** Where the chain has each transaction, by its signature in base58; undefined where it does not have it. As of a slot. */
+/** The status of each transaction as of a slot, by its signature in base58. Undefined if the chain does not have it. */
 export async function signatureStatuses(
   nodes: SolanaNodes,
   chain: SolanaChain,
@@ -275,16 +275,16 @@ function statusIn(entry: unknown): SignatureStatus | undefined | "unreadable" {
   if (entry === null) return undefined;
   if (!isObject(entry) || !("err" in entry)) return "unreadable";
   const { confirmationStatus, confirmations, err } = entry;
-  // What has no count of confirmations any more is final.
+  // A transaction without a count of confirmations is final.
   const isConfirmed =
     confirmationStatus === "confirmed" || confirmationStatus === "finalized" || confirmations === null;
   return { isConfirmed, ...(err === null ? {} : { error: err }) };
 }
 
 /**
- * The slot of the final block by which no block can have the blockhash any more: neither the newest block nor the newest final one knows
- * it, and the final one comes after `knownAt`, by which it was there. Undefined where one still can: a blockhash that is too new for the
- * final block is not too old.
+ * The slot of a final block from which on no block can contain a transaction with this blockhash: neither the newest block nor the newest
+ * final one knows it, and the final one is not older than `knownAt`, when the blockhash existed. Undefined if a block still can: a
+ * blockhash that is too new for the final block is not expired.
  *
  * @param knownAt a slot
  */
@@ -300,15 +300,15 @@ export async function tooOldSince(
 }
 
 /**
- * A slot by which a blockhash was there for certain, if it is one of the chain: where no node knows it, it may be too old, or newer than
- * all that the node has.
+ * A slot at which a blockhash certainly existed, if it belongs to the chain. If no node knows it, it is too old, or newer than the nodes'
+ * newest block.
  */
 export async function knownBy(nodes: SolanaNodes, chain: SolanaChain, blockhash: string): Promise<number> {
   const { isValid, slot } = await validity(nodes, chain, blockhash, "processed");
   return isValid ? slot : slot + SLOTS_BEHIND;
 }
 
-/** Whether a block of the chain that counts has the blockhash, as far as the nodes have come. */
+/** Whether the chain currently accepts the blockhash, as far as the nodes have synced. */
 export const isBlockhashKnown = async (nodes: SolanaNodes, chain: SolanaChain, blockhash: string): Promise<boolean> =>
   (await validity(nodes, chain, blockhash, "processed")).isValid;
 
@@ -329,8 +329,8 @@ const validity = (
   });
 
 /**
- * Gives a signed transaction to the chain; any number of times has the effect of one. Resolves to why the nodes did not take it, which
- * is not to say that none has it.
+ * Sends a signed transaction. Repeating it has no further effect. Resolves to why the nodes rejected it, which does not prove that no node
+ * has it.
  */
 export function send(
   nodes: SolanaNodes,
@@ -339,7 +339,7 @@ export function send(
 ): Promise<{ refusal?: SolanaFailure }> {
   return nodes.call<{ refusal?: SolanaFailure }>(chain, {
     method: "sendTransaction",
-    // It was tried out before, and what a node makes of it later may come of its being there already.
+    // It was simulated before. A later simulation by the node may fail because the transaction is on the chain already.
     params: [base64(signed), { encoding: "base64", skipPreflight: true }],
     read: (answer) => {
       if ("result" in answer) return answer.result === signature ? {} : undefined;
@@ -350,7 +350,7 @@ export function send(
   });
 }
 
-/** The members of what nodes say of an execution, real or tried out. */
+/** The details of an execution or simulation in a node's answer. */
 function detailsOf(value: Record<string, unknown>): Omit<SolanaFailure, "source"> {
   const { err, logs, unitsConsumed, innerInstructions } = value;
   const inner = jsonOf(innerInstructions);
@@ -367,14 +367,14 @@ export const executionFailure = (error: unknown): SolanaFailure => ({
   transactionErrorJson: jsonOf(error) ?? "{}",
 });
 
-/** The last ones: they say what went wrong. */
+/** The last ones, which say what went wrong. */
 const boundedLogs = (logs: readonly unknown[]): string[] =>
   logs
     .filter((line) => typeof line === "string")
     .slice(-MAX_LOGS)
     .map((line) => line.slice(0, MAX_LOG_LENGTH).toWellFormed());
 
-/** Undefined where there is nothing, or too much. */
+/** Undefined if there is nothing, or too much. */
 function jsonOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   const json = JSON.stringify(value);
@@ -388,7 +388,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const memberOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 
-/** Of `{context: {slot}, value}`, as most results are. */
+/** The value of a result such as `{context: {slot}, value}`, as most are. */
 export const valueIn = (answer: RpcAnswer): unknown => memberOf(resultOf(answer), "value");
 
 function slotIn(answer: RpcAnswer): number | undefined {
@@ -396,5 +396,5 @@ function slotIn(answer: RpcAnswer): number | undefined {
   return Number.isSafeInteger(slot) ? (slot as number) : undefined;
 }
 
-/** A transaction error is a word, or an object whose one member is named by it. */
+/** A transaction error is a string, or an object with a single member named after the error. */
 const nameOf = (error: unknown): string => (typeof error === "string" ? error : (Object.keys(error ?? {})[0] ?? ""));

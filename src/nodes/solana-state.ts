@@ -8,20 +8,20 @@ import { AnswerTooLarge } from "./json-rpc.ts";
 import type { SolanaNodes } from "./pool.ts";
 import { valueIn } from "./solana-calls.ts";
 
-/** What nodes of Solana say of an account. */
+/** Reads accounts from nodes of Solana. */
 
 const CONFIRMED = { commitment: "confirmed" } as const;
 
-/** Of a token account: its mint, its owner and its amount are what it begins with, whatever Token-2022 adds to it. */
+/** Layout of a token account: mint, owner and amount come first, whatever Token-2022 appends. */
 const MINT_LENGTH = 32;
 const AMOUNT_AT = 64;
 const LENGTH = AMOUNT_AT + 8;
 
 /**
- * Lamports (null) and tokens by their mints, in the order asked for, of the newest confirmed block: all token accounts that an address owns
- * count, whichever program they are of.
+ * Lamports (null) and tokens (by mint) in the requested order, as of the newest confirmed block. All token accounts of an address count, of
+ * both token programs.
  *
- * @throws KeysteadError CHAIN_UNAVAILABLE, also where there are more token accounts than are looked at
+ * @throws KeysteadError CHAIN_UNAVAILABLE, also if there are more token accounts than are read
  */
 export async function solanaBalancesOf(
   nodes: SolanaNodes,

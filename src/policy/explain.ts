@@ -1,3 +1,4 @@
+import { inWords } from "../kernel/in-words.ts";
 import { consensusFacts, type Voter } from "./approvals.ts";
 import type { Budget } from "./budget.ts";
 import type { ExpressionCache } from "./cache.ts";
@@ -74,7 +75,7 @@ function sentences(evaluation: PolicyEvaluation, findings: ClauseFinding[], vote
 function weightOfError({ effect, error }: PolicyEvaluation): string {
   if (effect !== "EFFECT_DENY") return "So it does not allow anything.";
   if (!error?.absentRoots) return "As it is a denying policy, it denies.";
-  return `It is about activities that have ${error.absentRoots.join(" and ")}, so it does not deny this one.`;
+  return `It is about activities that have ${inWords(error.absentRoots)}, so it does not deny this one.`;
 }
 
 function explainShortfall(evaluation: PolicyEvaluation, findings: ClauseFinding[], voters: readonly Voter[]): string {

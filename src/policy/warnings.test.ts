@@ -49,6 +49,19 @@ test("a denial by type that another version sidesteps", () => {
   );
 });
 
+test("a bound on the price of gas that leaves the price of blobs open", () => {
+  for (const effect of [ALLOW, DENY]) {
+    const open = (condition: string) => codes(effect, condition).includes("BLOB_FEE_UNBOUNDED");
+    assert.equal(open("eth.tx.gas_price <= 1000"), true);
+    assert.equal(open("eth.tx.gas <= 21000 && eth.tx.max_fee_per_gas <= 1000"), true);
+    assert.equal(open("activity.kind == 'SIGN_TRANSACTION' && eth.tx.gas_price <= 1000"), true);
+    assert.equal(open("activity.kind == 'ETH_SEND_TRANSACTION' && eth.tx.gas_price <= 1000"), false, "it has none");
+    assert.equal(open("eth.tx.type != 'TYPE_3' && eth.tx.gas_price <= 1000"), false);
+    assert.equal(open("eth.tx.gas_price <= 1000 && eth.tx.max_fee_per_blob_gas <= 1"), false);
+    assert.equal(open("eth.tx.value <= 1000"), false, "it is about no fee");
+  }
+});
+
 test("Solana transfers without a count of the instructions", () => {
   for (const effect of [ALLOW, DENY]) {
     const counted = (condition: string) => !codes(effect, condition).includes("SOLANA_TRANSFERS_UNCOUNTED");

@@ -16,6 +16,7 @@ export const warningCodes = [
   "DENIAL_NOT_ABOUT",
   "SOLANA_TRANSFERS_UNCOUNTED",
   "BITCOIN_FEE_NEEDS_PROOF",
+  "BLOB_FEE_UNBOUNDED",
   "NOT_EXAMINED",
 ] as const;
 
@@ -48,7 +49,11 @@ export function warningsOf(
   const { tree } = program;
   budget.spend(3 * STEPS_PER_PART * sizeOf(tree));
   const paths = new Set(pathsIn(tree));
-  const warnings = [...solanaWarnings(tree, paths, allows), ...bitcoinWarnings(paths, allows)];
+  const warnings = [
+    ...solanaWarnings(tree, paths, allows),
+    ...bitcoinWarnings(paths, allows),
+    ...blobWarnings(tree, paths, allows, budget),
+  ];
   return allows ? warnings : [...warnings, ...typeWarnings(tree, budget), ...coverageWarnings(tree, budget)];
 }
 
@@ -63,6 +68,19 @@ function bitcoinWarnings(paths: ReadonlySet<string>, allows: boolean): PolicyWar
   const then = allows ? "it then allows nothing" : "it then denies";
   const message = `The fee is known only where the PSBT proves the amounts of what it spends; ${then}. Have each input bring its previous transaction along (non_witness_utxo).`;
   return [{ code: "BITCOIN_FEE_NEEDS_PROOF", message }];
+}
+
+const PRICES = ["eth.tx.gas_price", "eth.tx.max_fee_per_gas"];
+const BLOB_PRICE = "eth.tx.max_fee_per_blob_gas";
+
+/** Only what is signed and not sent can carry blobs. */
+function blobWarnings(tree: TypedNode, paths: ReadonlySet<string>, allows: boolean, budget: Budget): PolicyWarning[] {
+  if (!PRICES.some((path) => paths.has(path)) || [BLOB_PRICE, "eth.tx.type"].some((path) => paths.has(path))) return [];
+  budget.spend(TRANSACTION.length * STEPS_PER_PART * sizeOf(tree));
+  if (!TRANSACTION.some((type) => canBeTrueFor(tree, type, { type: "TRANSACTION_TYPE_ETHEREUM" }))) return [];
+  const remedy = allows ? "Allow only where `eth.tx.type != 'TYPE_3'`" : "Deny `eth.tx.type == 'TYPE_3'` too";
+  const message = `A transaction with blobs pays for those beside its gas, and how many it has is not known. ${remedy}, or look at \`${BLOB_PRICE}\`.`;
+  return [{ code: "BLOB_FEE_UNBOUNDED", message }];
 }
 
 const INSTRUCTIONS = "solana.tx.instructions";

@@ -12,8 +12,8 @@ const RESTART_MS = 500;
 const LOGS_TIMEOUT_MS = 5000;
 
 /**
- * Runs programs as processes of this machine. A process of its own looks after them, so that nothing they do, and no number of
- * them, is in the server's way; it is started again when it dies, and ends what the one before it left behind.
+ * Runs programs as processes on this machine. A separate process supervises them, so that neither their number nor anything they do affects
+ * the server. It is restarted if it dies, and then ends what its predecessor left behind.
  */
 export class LocalRunner implements Runner {
   readonly #settings: ProcessSettings;
@@ -32,17 +32,17 @@ export class LocalRunner implements Runner {
     this.#log = log;
   }
 
-  /** For operators and tests: the id of the process while there is one. */
+  /** The id of the runner's process while it is running, for operators and tests. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
   run(programs: readonly Program[]): void {
     if (isDeepStrictEqual(programs, this.#programs)) return;
-    // What could not be told is not what runs, and is tried again.
+    // If sending fails, the list is not stored, so that the next call sends it again.
     if (this.#child) this.#tell({ say: "run", programs });
     this.#programs = programs;
-    // There is no process before there is a program.
+    // The process is started with the first program.
     if (!this.#child && !this.#timer) this.#start();
   }
 
@@ -73,7 +73,7 @@ export class LocalRunner implements Runner {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const exit = new Promise((resolve) => child.once("exit", resolve));
-    // It stops the programs and ends when nobody is there any more.
+    // When the socket closes, the runner stops the programs and exits.
     (child.stdio[3] as Duplex).end();
     await exit;
   }
@@ -82,7 +82,7 @@ export class LocalRunner implements Runner {
     const child = spawn(process.execPath, [MAIN], {
       stdio: ["ignore", "ignore", "inherit", "pipe"],
       cwd: "/",
-      // Nothing of the server's environment, passwords among it, reaches programs.
+      // Programs get nothing of the server's environment, which contains passwords.
       env: {},
     });
     const socket = child.stdio[3] as Duplex;
@@ -97,7 +97,7 @@ export class LocalRunner implements Runner {
     this.#tellAgain();
   }
 
-  /** Whoever has the programs run is told of the failure when it asks next. */
+  /** If sending fails, the next call of `run` sends the programs again and reports the error to its caller. */
   #tellAgain(): void {
     try {
       this.#tell({ say: "run", programs: this.#programs });

@@ -1,6 +1,6 @@
 import type { LogEntry, Program, ProvisioningState, Replica } from "./runner.ts";
 
-/** What the server and the runner's process say to each other. */
+/** The messages between the server and the runner's process. */
 
 export type ToRunner =
   | { say: "begin"; settings: ProcessSettings }
@@ -16,8 +16,8 @@ export type FromRunner =
   | { say: "logs"; id: number; entries: readonly LogEntry[] };
 
 export interface ProcessSettings {
-  /** Where programs have their working directories, and where it is noted which processes run. */
+  /** The folder for programs' working directories and for records of running processes. */
   directory: string;
-  /** The first of the users that programs run as, one for each deployment; undefined: the user that the server runs as. */
+  /** The first of the users as which programs run, one for each deployment. If undefined, they run as the server's user. */
   firstUid: number | undefined;
 }

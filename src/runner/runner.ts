@@ -1,74 +1,80 @@
-/** Whatever runs the programs of deployments: processes of this machine today; containers and enclaves have the same to offer. */
+/**
+ * The interface for running the programs of deployments. Today they are processes on this machine; containers and enclaves would implement
+ * it too.
+ */
 
-/** A program that is to run, so often. */
+/** A program to run, and how many replicas of it. */
 export interface Program {
   deploymentId: string;
-  /** Where its bytes are ... */
+  /** The path of its file. */
   file: string;
-  /** ... and their SHA-256, hex: another program is never started. */
+  /** The SHA-256 of the file, in hex. A file with another digest is never started. */
   digest: string;
   args: readonly string[];
   replicas: number;
   healthCheck: { kind: "http" | "grpc"; port: number };
   publicIngressPort: number;
-  /** The key that its replicas are handed, without which none is started; absent for a program that needs none. */
+  /** The quorum key that its replicas receive. They start only when it is complete. Missing for a program without one. */
   quorumKey?: AwaitedQuorumKey;
 }
 
-/** A quorum key, and what operators have handed in of it so far. */
+/** A quorum key, and the shares that operators have submitted so far. */
 export interface AwaitedQuorumKey {
-  /** Hex: another key is never handed to a program. */
+  /** Hex. The program never receives another key. */
   publicKey: string;
   threshold: number;
-  /** Each encrypted to the key that the runner made for the deployment, hex, and the SHA-256 of the share. */
+  /** The shares: each in hex, encrypted to the key that the runner created for the deployment, with the SHA-256 of the plaintext share. */
   shares: readonly { share: string; digest: string }[];
 }
 
-/** How far a deployment is whose program is handed a quorum key. */
+/** The progress of a deployment whose program receives a quorum key. */
 export interface ProvisioningState {
-  /** To encrypt shares to: an uncompressed point of P-256, hex. It is made at each start of the runner, which keeps its secret. */
+  /**
+   * The key to which shares are encrypted: an uncompressed point of P-256, hex. The runner creates it at each start, and its secret never
+   * leaves the runner.
+   */
   ephemeralPublicKey: string;
   isProvisioned: boolean;
-  /** How many of the shares that it was told are not those of the key. */
+  /** How many of the submitted shares are not shares of the quorum key. */
   wrongShares: number;
 }
 
 export interface Replica {
-  /** From 1. */
+  /** Starts at 1. */
   number: number;
-  /** Where it listens, IPv4. */
+  /** The IPv4 address on which it listens. */
   address: string;
-  /** Whether it is up and said that it is healthy when it was asked last. */
+  /** Whether it is running and the last health check succeeded. */
   isReady: boolean;
-  /** Undefined while it is down. */
+  /** Undefined while it is not running. */
   pid: number | undefined;
-  /** How often it was started again. */
+  /** How many times it was restarted. */
   restarts: number;
 }
 
-/** A line that a replica wrote. */
+/** A line of a replica's output. */
 export interface LogEntry {
   replica: number;
   content: string;
-  /** Milliseconds. */
+  /** In milliseconds. */
   at: number;
 }
 
 export interface Runner {
   /**
-   * It runs these programs and no others: it starts and stops what it takes.
+   * Runs exactly these programs, starting and stopping replicas as necessary.
    *
-   * @throws Error where they are too much to be told; what ran before runs on
+   * @throws Error if they do not fit into one message; the previous programs keep running
    */
   run(programs: readonly Program[]): void;
-  /** What it runs, by deployment; undefined for what it does not. */
+  /** The replicas of a deployment. Undefined if it is not running. */
   replicasOf(deploymentId: string): readonly Replica[] | undefined;
-  /** Of what it runs, for programs that are handed a quorum key; undefined for others. */
+  /** The state of a deployment whose program receives a quorum key. Undefined for others. */
   provisioningOf(deploymentId: string): ProvisioningState | undefined;
   /**
-   * The last lines of all replicas, in the order of their times; the newest `MAX_SHOWN_LOG_BYTES` of them.
+   * The last lines of all replicas, sorted by time; of these the newest, up to `MAX_SHOWN_LOG_BYTES`.
    *
-   * @param tailLines so many of each replica; 0 for all that are kept
+   * @param tailLines how many lines of each replica; 0 for all that are stored
    */
   logsOf(deploymentId: string, tailLines: number): Promise<readonly LogEntry[]>;
   /** Stops all programs. */

@@ -15,7 +15,7 @@ import { transactionsOf } from "./places.ts";
 import { type Pooler, poolerBefore } from "./pooler.ts";
 import { LookUps, PatientReads, PostgresConnection, patiently } from "./postgres.ts";
 import { PostgresHosts } from "./postgres-hosts.ts";
-import { PostgresPool } from "./postgres-pool.ts";
+import { type PoolFigures, PostgresPool } from "./postgres-pool.ts";
 import { POSTGRES_DEFAULTS, type PostgresSettings } from "./postgres-settings.ts";
 import { beginPostgres } from "./postgres-transactions.ts";
 import { preparedWrite } from "./prepared.ts";
@@ -54,7 +54,7 @@ export interface DatabaseFigures {
   /** Functions that wait for a transaction. */
   commitsWaiting: number;
   /** Connections of PostgreSQL; undefined on SQLite. */
-  pool: { inUse: number; idle: number; waiting: number } | undefined;
+  pool: PoolFigures | undefined;
 }
 
 export interface DatabaseOptions {

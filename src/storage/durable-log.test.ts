@@ -120,6 +120,22 @@ describe("the log of a SQLite file", () => {
     await again.close();
   });
 
+  it("that is on a disk which became read-only is told as that", async () => {
+    const { database, settings, end } = await openHeld("read-only.db");
+    settings.isHeld = true;
+    const written = watched(write(database, "a"));
+    await someTurns();
+    settings.isHeld = false;
+    await end(Object.assign(new Error("EROFS: read-only file system, fdatasync"), { code: "EROFS" }));
+    await someTurns();
+    assert.equal(written.outcome, "rejected");
+    assert.match(
+      JSON.stringify(await database.health()),
+      /is on a disk that became read-only; .* mount it for writing/,
+    );
+    await database.close();
+  });
+
   it("is not synced for a transaction that wrote nothing", async () => {
     const { database, settings, held } = await openHeld("nothing.db");
     settings.isHeld = true;

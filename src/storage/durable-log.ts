@@ -6,8 +6,11 @@ import { DatabaseFailure } from "./failure.ts";
 /** Writes an open file's cached data to the disk, as `fs.fdatasync` does. */
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
-const BROKEN =
-  "could not be written to the disk; what was acknowledged before is there; put the disk in order and restart the server";
+const isReadOnly = ({ code }: NodeJS.ErrnoException): boolean => code === "EROFS";
+
+const THERE = "what was acknowledged before is there";
+const BROKEN = `could not be written to the disk; ${THERE}; put the disk in order and restart the server`;
+const READ_ONLY = `is on a disk that became read-only; ${THERE}; see why it did, mount it for writing and restart the server`;
 
 /**
  * Makes the write-ahead log of an open SQLite file durable. This process does it itself, because SQLite would block the event loop for as
@@ -35,7 +38,7 @@ export class DurableLog {
     const synced = new Promise<void>((resolve, reject) => {
       this.#sync(this.#descriptor, (error) => {
         if (this.#underWay === synced) this.#underWay = undefined;
-        if (error) this.#failure ??= new DatabaseFailure("lost", error, BROKEN);
+        if (error) this.#failure ??= new DatabaseFailure("lost", error, isReadOnly(error) ? READ_ONLY : BROKEN);
         if (this.#failure) reject(this.#failure);
         else resolve();
       });

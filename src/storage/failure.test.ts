@@ -45,6 +45,7 @@ const cases: Record<FailureKind, unknown[]> = {
     ...["53100", "53200", "42501", "57014", "55P03", "58030", "XX000", "XX001"].map(withCode),
     // SQLITE_BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB, and extended codes: BUSY_SNAPSHOT, IOERR_WRITE.
     ...[5, 6, 8, 10, 11, 13, 14, 26, 517, 778].map(withErrcode),
+    withCode("EROFS"),
     new Error("Query read timeout"),
     // Poolers use one code for everything that they do not support.
     withCode("42P05"),
@@ -85,6 +86,20 @@ describe("failures of databases", () => {
     database.exec("pragma max_page_count = 1");
     assert.equal(kindOf(thrownBy("create table u (id integer)")), "unavailable");
     database.close();
+  });
+
+  it("of a disk that is read-only are told as that, with the remedy", () => {
+    const ofPostgres = Object.assign(new Error('could not open file "base/5/1259": Read-only file system'), {
+      code: "42501",
+    });
+    for (const error of [withCode("EROFS"), ofPostgres]) {
+      const { kind, reason } = translate(error) as DatabaseFailure;
+      assert.deepEqual(
+        [kind, reason],
+        ["unavailable", "is on a disk that is read-only: see why it is, and mount it for writing"],
+      );
+    }
+    assert.match((translate(withCode("42501")) as DatabaseFailure).reason, /does not let the user/);
   });
 
   it("keep the driver's error as their cause", () => {

@@ -36,6 +36,10 @@ export function translate(error: unknown): unknown {
 export const isLocked = (error: unknown): boolean =>
   error instanceof DatabaseFailure && SQLITE_LOCKED.includes(sqliteCode(error.cause as DriverError) ?? 0);
 
+/** Whether SQLite could not read or write a file. Its error does not say why. */
+export const isOfFile = (error: unknown): boolean =>
+  [SQLITE_READONLY, SQLITE_IO].includes(sqliteCode((error ?? {}) as DriverError) ?? 0);
+
 /** Whether a write failed because there is no room left, reported by the database or by the system. */
 export function isOutOfRoom(error: unknown): boolean {
   const cause = (error instanceof DatabaseFailure ? error.cause : error) as DriverError;
@@ -85,6 +89,9 @@ const sqlite = (codes: readonly number[]) => (error: DriverError) => codes.inclu
 
 export const SQLITE_FULL = 13;
 const SQLITE_LOCKED: readonly number[] = [5, 6];
+const SQLITE_READONLY = 8;
+const SQLITE_IO = 10;
+const READ_ONLY = "is on a disk that is read-only: see why it is, and mount it for writing";
 const NO_ROOM = /^(53100|ENOSPC|EDQUOT)$/;
 const UNSIGNED = /^(SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_)/;
 const CERTIFICATE =
@@ -173,6 +180,9 @@ const rules: readonly Rule[] = [
   },
 
   { kind: "unavailable", reason: "has no room left on its disk", holds: coded(NO_ROOM) },
+  { kind: "unavailable", reason: READ_ONLY, holds: coded(/^EROFS$/) },
+  // PostgreSQL has one code for a disk that is read-only and for a user without the right.
+  { kind: "unavailable", reason: READ_ONLY, holds: worded(/: Read-only file system/) },
   {
     kind: "unavailable",
     reason:
@@ -188,11 +198,11 @@ const rules: readonly Rule[] = [
 
   { kind: "unavailable", reason: "is locked by another process", holds: sqlite(SQLITE_LOCKED) },
   { kind: "unavailable", reason: "has no room left on its disk", holds: sqlite([SQLITE_FULL]) },
-  { kind: "unavailable", reason: "is in a file that cannot be written", holds: sqlite([8]) },
+  { kind: "unavailable", reason: "is in a file that cannot be written", holds: sqlite([SQLITE_READONLY]) },
   {
     kind: "unavailable",
     reason: "is in a file that cannot be read or written: its disk is full or faulty",
-    holds: sqlite([10]),
+    holds: sqlite([SQLITE_IO]),
   },
   { kind: "unavailable", reason: "is in a file that cannot be opened", holds: sqlite([14]) },
   { kind: "unavailable", reason: "is in a file that is damaged", holds: sqlite([11, 26]) },

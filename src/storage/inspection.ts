@@ -6,6 +6,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { ConnectionOptions } from "node:tls";
 import pg from "pg";
 import { INSPECTION_DEADLINE_MS } from "../kernel/limits.ts";
+import { type CertificateEnd, certificateEnds } from "./certificates.ts";
 import { sqliteFileOf } from "./database.ts";
 import type { DatabaseKind } from "./engine.ts";
 import { DatabaseFailure, isOutOfRoom, translate } from "./failure.ts";
@@ -33,6 +34,8 @@ export interface Inspection {
   tryWrite(): Promise<void>;
   /** How the traffic is protected from others. */
   readonly encryption: Encryption;
+  /** The certificates of a TLS connection, and when they expire. */
+  readonly certificates: readonly CertificateEnd[];
   /** The pooler in front of PostgreSQL, if any. @throws DatabaseFailure */
   pooler(): Promise<Pooler>;
   close(): Promise<void>;
@@ -136,6 +139,7 @@ async function inspectPostgres(url: string): Promise<Inspection> {
       },
       close,
       encryption: encryptionOf(client),
+      certificates: certificateEnds(client),
       pooler: () =>
         poolerBefore(client, () => connectToOne(url, open)).catch((error: unknown) => {
           throw translate(error);
@@ -174,6 +178,7 @@ function inspectionOn(
     kind,
     all,
     encryption: "local",
+    certificates: [],
     pooler: async () => "none",
     ...others,
     schemaState: () => schemaState(kind, all),

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { MINUTE_MS } from "../kernel/durations.ts";
+import { certificateEnds } from "./certificates.ts";
 import { isOutOfConnections, isOutOfRoom, translate } from "./failure.ts";
 import { Places, type Use } from "./places.ts";
 import { clientOf, type PostgresHosts } from "./postgres-hosts.ts";
@@ -23,6 +24,14 @@ interface PoolOptions {
   onRefused?: () => void;
 }
 
+export interface PoolFigures {
+  inUse: number;
+  idle: number;
+  waiting: number;
+  /** When the first of the certificates that a connection needs expires; undefined without TLS. */
+  certificateEndsAt: number | undefined;
+}
+
 /** Several attempts, because others may be refused at the same time. */
 const MAX_REFUSALS = 3;
 
@@ -37,6 +46,8 @@ export class PostgresPool {
   readonly #onRefused: () => void;
   /** The connections made since the last `renew`; older ones are not given out any more. */
   #current = new WeakSet<pg.PoolClient>();
+  /** As found on the newest connection. */
+  #certificateEndsAt: number | undefined;
 
   constructor({ hosts, settings, onError, onRefused = () => {} }: PoolOptions) {
     this.#onRefused = onRefused;
@@ -71,6 +82,8 @@ export class PostgresPool {
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
       this.#current.add(client);
+      const ends = certificateEnds(client).map(({ endsAt }) => endsAt);
+      this.#certificateEndsAt = ends.length === 0 ? undefined : Math.min(...ends);
     });
   }
 
@@ -117,9 +130,10 @@ export class PostgresPool {
     this.#current = new WeakSet();
   }
 
-  figures(): { inUse: number; idle: number; waiting: number } {
+  figures(): PoolFigures {
     const { totalCount, idleCount: idle } = this.#pool;
-    return { inUse: totalCount - idle, idle, waiting: this.#places.waiting };
+    const certificateEndsAt = this.#certificateEndsAt;
+    return { inUse: totalCount - idle, idle, waiting: this.#places.waiting, certificateEndsAt };
   }
 
   end(): Promise<void> {

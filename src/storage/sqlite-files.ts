@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { freeBytesAt } from "../kernel/free-bytes.ts";
 import { FILE_WATCH_MS, SQLITE_LEAST_FREE_BYTES } from "../kernel/limits.ts";
@@ -16,6 +16,19 @@ export function createForOwner(file: string): void {
   if (existsSync(file)) return;
   makeFolder(dirname(file), 0o700);
   closeSync(openSync(file, "a", 0o600));
+}
+
+/** Whether the file is on a disk that is read-only. */
+export function isOnReadOnlyDisk(file: string): boolean {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+    // If a disk became read-only because of a fault, only opening a file may reveal it. SQLite has no locks on the log, so closing it here
+    // releases none.
+    closeSync(openSync(`${file}-wal`, "r+"));
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EROFS";
+  }
 }
 
 interface OpenFile {

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import fs, { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, mock } from "node:test";
 import { openDatabase } from "./database.ts";
 import type { Transactor } from "./engine.ts";
+import { DatabaseFailure } from "./failure.ts";
+import { openSqlite } from "./sqlite.ts";
 
 describe("a SQLite file", () => {
   let folder: string;
@@ -64,5 +67,28 @@ describe("a SQLite file", () => {
     const kept = await database.read.selectFrom("installation").select("name").where("name", "in", names).execute();
     assert.deepEqual(kept.map(({ name }) => name).sort(), ["first", "last"]);
     await database.close();
+  });
+
+  it("that takes no writes is told as one of a disk that is read-only where the system says so", async () => {
+    const connection = openSqlite(join(folder, "unwritten.db"));
+    connection.exec("pragma query_only = on");
+    const reason = () =>
+      connection.all("create table t (id integer)", []).then(
+        () => assert.fail("it was written"),
+        (error: unknown) => (error instanceof DatabaseFailure ? error.reason : String(error)),
+      );
+    const ofDisk = "is on a disk that is read-only: see why it is, and mount it for writing";
+    assert.equal(await reason(), "is in a file that cannot be written");
+    // Of one that is mounted so the system says it before anything is opened, of one with a fault only then.
+    for (const name of ["accessSync", "openSync"] as const) {
+      mock.method(fs, name, () => {
+        throw Object.assign(new Error("read-only"), { code: "EROFS" });
+      });
+      syncBuiltinESMExports();
+      assert.equal(await reason().finally(() => mock.restoreAll()), ofDisk);
+      syncBuiltinESMExports();
+    }
+    assert.equal(await reason(), "is in a file that cannot be written");
+    connection.close();
   });
 });

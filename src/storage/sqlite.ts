@@ -1,8 +1,8 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { type CompiledQuery, type QueryResult, SelectQueryNode } from "kysely";
 import type { Connection } from "./engine.ts";
-import { translate } from "./failure.ts";
-import { createForOwner } from "./sqlite-files.ts";
+import { isOfFile, translate } from "./failure.ts";
+import { createForOwner, isOnReadOnlyDisk } from "./sqlite-files.ts";
 
 const MAX_STATEMENTS = 512;
 /** Page cache of each connection. */
@@ -30,8 +30,14 @@ export function openSqlite(file: string): SqliteConnection {
     database.exec("select 1 from sqlite_master");
     return new SqliteConnection(database);
   } catch (error) {
-    throw translate(error);
+    throw translateAt(file, error);
   }
+}
+
+/** SQLite does not say why a file cannot be written. If the disk is read-only, this adds the system's code to the error. */
+function translateAt(file: string | null, error: unknown): unknown {
+  if (file !== null && isOfFile(error) && isOnReadOnlyDisk(file)) Object.assign(error as Error, { code: "EROFS" });
+  return translate(error);
 }
 
 /** One SQLite connection. The calls are synchronous; the promises only match the interface that both databases share. */
@@ -55,7 +61,7 @@ export class SqliteConnection implements Connection {
       const [row] = this.#prepare("pragma data_version").all() as [{ data_version: number }];
       return row.data_version;
     } catch (error) {
-      throw translate(error);
+      throw this.#failed(error);
     }
   }
 
@@ -63,7 +69,7 @@ export class SqliteConnection implements Connection {
     try {
       return this.#prepare(sql).all(...(parameters as SQLInputValue[])) as Row[];
     } catch (error) {
-      throw translate(error);
+      throw this.#failed(error);
     }
   }
 
@@ -74,7 +80,7 @@ export class SqliteConnection implements Connection {
       const { changes } = this.#prepare(query.sql).run(...(query.parameters as SQLInputValue[]));
       return { rows: [], numAffectedRows: BigInt(changes) };
     } catch (error) {
-      throw translate(error);
+      throw this.#failed(error);
     }
   }
 
@@ -83,7 +89,7 @@ export class SqliteConnection implements Connection {
     try {
       this.#prepare(sql).run();
     } catch (error) {
-      throw translate(error);
+      throw this.#failed(error);
     }
   }
 
@@ -104,6 +110,10 @@ export class SqliteConnection implements Connection {
   close(): void {
     this.#statements.clear();
     if (this.#database.isOpen) this.#database.close();
+  }
+
+  #failed(error: unknown): unknown {
+    return translateAt(this.#database.isOpen ? this.#database.location() : null, error);
   }
 
   /** For a single run of the statement. */

@@ -184,6 +184,16 @@ onEachEngine("the auth proxy's configuration", (server) => {
       ["smsCustomizationParams.template", { smsCustomizationParams: { template: "no code" } }],
       ["emailCustomizationParams.logoUrl", { emailCustomizationParams: { logoUrl: "http://app.example/logo.png" } }],
       ["walletKitSettings.oauthRedirectUrl", { walletKitSettings: { oauthRedirectUrl: "nowhere" } }],
+      ...[
+        "javascript:alert(1)//",
+        " JavaScript:alert(1)",
+        "java\tscript:alert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+      ].map((url): [string, object] => [
+        "walletKitSettings.oauthRedirectUrl",
+        { walletKitSettings: { oauthRedirectUrl: url } },
+      ]),
       ["captchaEnabled", { captchaEnabled: true }],
     ];
     for (const [field, settings] of refusals) {
@@ -192,6 +202,20 @@ onEachEngine("the auth proxy's configuration", (server) => {
       assert.match(body.message, new RegExp(`parameters.${field}`.replaceAll(".", "\\.")), field);
     }
     assert.equal((await root.client.query("get_auth_proxy_config", {})).status, 404, "nothing was stored");
+  });
+
+  it("leads back to pages, and to apps by schemes of their own", async () => {
+    const { root } = await createWorld(server());
+    for (const oauthRedirectUrl of [
+      "https://app.example/back",
+      "http://localhost:3000",
+      "myapp://back",
+      "com.example.app:/back",
+    ]) {
+      await root.client.result("update_auth_proxy_config", { walletKitSettings: { oauthRedirectUrl } });
+      const { config } = await root.client.read("get_auth_proxy_config");
+      assert.equal(config.walletKitSettings.oauthRedirectUrl, oauthRedirectUrl);
+    }
   });
 
   it("refuses what does not go with what is set already, whichever of the two was set first", async () => {

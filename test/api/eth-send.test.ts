@@ -13,8 +13,10 @@ import {
   newAddress,
   newEvmWallet,
   notReplaced,
+  outgrowFees,
   revertingContract,
   sendStatus,
+  setBaseFee,
   strangersMinedTransfer,
   strangersTransfer,
   transactionOf,
@@ -24,6 +26,7 @@ import { oneEngine, startTestServer, type TestServer } from "../support/server.t
 import { until } from "../support/until.ts";
 
 const PATH = "eth_send_transaction";
+const GWEI = 10n ** 9n;
 
 for (const engine of oneEngine("postgres")) {
   describe(`${PATH} (${engine})`, () => {
@@ -265,6 +268,71 @@ for (const engine of oneEngine("postgres")) {
       assert.match(failed.txError, /^the nodes of eip155:11155111 refuse the transaction: .*[Ii]nsufficient funds/);
       const next = await includedHash(root, await send({ ...transferTo(newAddress()), from: account }));
       assert.equal(Number((await transactionOf(node, next)).nonce), 0);
+    });
+
+    it("signs anew what nodes refuse as the base fee has outgrown it, and says what to do beyond what was decided on", async () => {
+      const account = await newAccount();
+      const refused: unknown[] = [];
+      front.when("eth_sendRawTransaction", async ({ params }) => {
+        if (refused.length < 2) {
+          refused.push(params[0]);
+          await outgrowFees(node, params[0]);
+        }
+        return "pass on" as const;
+      });
+      const to = newAddress();
+      const own = { maxFeePerGas: String(3n * GWEI), maxPriorityFeePerGas: "1" };
+      const named = await sendStatus(root, await send({ ...transferTo(newAddress()), from: account, ...own }));
+      assert.equal(named.txStatus, "FAILED", JSON.stringify(named));
+      assert.match(
+        named.txError,
+        /costs \d+ wei now, and it may offer no more than 3000000000: ask for it again, with a/,
+      );
+      const id = await send({ ...transferTo(to), from: account });
+      const mined = await transactionOf(node, await includedHash(root, id));
+      assert.equal(refused.length, 2);
+      assert.notEqual(mined.hash, keccak256(refused[1] as `0x${string}`));
+      assert.equal(Number(mined.nonce), 0);
+      assert.equal(await balanceOf(node, to), 1n);
+      assert.equal(Number(await node.call("eth_getTransactionCount", account, "pending")), 1, "once");
+      await setBaseFee(node, GWEI);
+    });
+
+    it("fails what ends in a fault of the machine, as it fails what reverts", async () => {
+      const account = await newAccount();
+      const faults = { "an invalid opcode": "0xfe", "a jump to nowhere": "0x60035600", "an empty stack": "0x50" };
+      for (const [fault, code] of Object.entries(faults)) {
+        const to = newAddress();
+        await node.call("anvil_setCode", to, code);
+        const status = await sendStatus(root, await send({ from: account, caip2: TEST_CHAIN, calls: [{ to }] }));
+        assert.equal(status.txStatus, "FAILED", fault);
+        assert.match(status.txError, /^the transaction was not sent, as it would revert: /, fault);
+      }
+    });
+
+    it("is INCLUDED after all where a block has what its nodes refused", async () => {
+      const account = await newAccount();
+      let refused: unknown;
+      front.when("eth_sendRawTransaction", ({ params }) => {
+        refused = params[0];
+        return { error: { code: -32_000, message: "words of a node that keeps what it refuses" } };
+      });
+      const to = newAddress();
+      const id = await send({ ...transferTo(to), from: account });
+      const failed = await sendStatus(root, id);
+      assert.equal(failed.txStatus, "FAILED", JSON.stringify(failed));
+      await node.call("eth_sendRawTransaction", refused);
+      const given = front.count("eth_sendRawTransaction");
+      let status: Json = failed;
+      await until(async () => {
+        status = await sendStatus(root, id);
+        return status.txStatus !== "FAILED";
+      }, "the block to be found");
+      assert.deepEqual(status, { txStatus: "INCLUDED", eth: { txHash: keccak256(refused as `0x${string}`) } });
+      assert.equal(front.count("eth_sendRawTransaction"), given, "nobody has given it to a node again");
+      front.when("eth_sendRawTransaction", "pass on");
+      const next = await includedHash(root, await send({ ...transferTo(newAddress()), from: account }));
+      assert.equal(Number((await transactionOf(node, next)).nonce), 1);
     });
 
     it("uses a caller's own nonce as it is; a gap before it is filled by the next, and a used one fails", async () => {

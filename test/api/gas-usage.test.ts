@@ -4,6 +4,7 @@ import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
 import { TEST_CHAIN } from "../support/chain.ts";
 import type { Client, Json } from "../support/client.ts";
 import { giveEther, includedHash, newAddress, newEvmWallet, sendStatus } from "../support/evm-sender.ts";
+import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
@@ -24,14 +25,16 @@ const config = (orgWindowLimitUsd: string, subOrgWindowLimitUsd = "0", more: obj
 for (const engine of engines) {
   describe(`limits of what sponsoring costs (${engine})`, () => {
     let node: Anvil;
+    let front: RpcNode;
     let server: TestServer;
     let aheadMs = 0;
     let root: Client;
 
     before(async () => {
       node = await startAnvil({ chainId: TEST_CHAIN_ID });
+      front = await startRpcNode(node);
       server = await startTestServer(engine, {
-        chains: { [TEST_CHAIN]: { rpcUrls: [node.url] } },
+        chains: { [TEST_CHAIN]: { rpcUrls: [front.url] } },
         prices: { [`${TEST_CHAIN}/slip44:60`]: `${PRICE}.00` },
         settings: { KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" },
         clock: () => Date.now() + aheadMs,
@@ -41,6 +44,7 @@ for (const engine of engines) {
     });
     after(async () => {
       await server.close();
+      await front.close();
       await node.stop();
     });
 
@@ -125,6 +129,22 @@ for (const engine of engines) {
       const id = idOf(await sponsored(await newAccount(), root, { deadline: "1" }));
       assert.equal((await sendStatus(root, id)).txStatus, "FAILED");
       assert.equal(await usedMicros(), before);
+    });
+
+    it("are held against what a block has that its nodes refused", async () => {
+      const before = await usedMicros();
+      let refused: unknown;
+      front.when("eth_sendRawTransaction", ({ params }) => {
+        refused = params[0];
+        return { error: { code: -32_000, message: "words of a node that keeps what it refuses" } };
+      });
+      const id = idOf(await sponsored(await newAccount()));
+      assert.equal((await sendStatus(root, id)).txStatus, "FAILED");
+      assert.equal(await usedMicros(), before);
+      await node.call("eth_sendRawTransaction", refused);
+      await until(async () => (await usedMicros()) !== before, "what the block took to be counted");
+      assert.equal((await usedMicros()) - before, await paidFor(id));
+      front.when("eth_sendRawTransaction", "pass on");
     });
 
     it("hold for a sub-organization by itself, and for all together", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { getContractAddress } from "viem";
+import { getContractAddress, keccak256 } from "viem";
 import { planDeployment, sponsoredOutcome } from "../../src/capabilities/sponsoring/store.ts";
 import { DEPLOYMENT_PROXY } from "../../src/chains/evm/create2.ts";
 import type { EvmNodes } from "../../src/nodes/pool.ts";
@@ -13,8 +13,10 @@ import {
   includedHash,
   newAddress,
   notReplaced,
+  outgrowFees,
   revertingContract,
   sendStatus,
+  setBaseFee,
   strangersTransfer,
   transactionOf,
 } from "../support/evm-sender.ts";
@@ -122,6 +124,38 @@ for (const engine of engines) {
       assert.match(txError, /[Ii]nsufficient funds/);
       await giveEther(node, sponsor);
       await includedHash(server.root, await send({ to: newAddress(), value: 1n }));
+    });
+
+    it("signs anew, with the same nonce, what nodes refuse as the base fee has more than doubled since", async () => {
+      const nonce = Number(await node.call("eth_getTransactionCount", sponsor, "latest"));
+      let first: string | undefined;
+      front.when("eth_sendRawTransaction", async ({ params }) => {
+        if (first === undefined) {
+          first = params[0] as string;
+          await outgrowFees(node, first);
+        }
+        return "pass on" as const;
+      });
+      const to = newAddress();
+      const mined = await transactionOf(node, await includedHash(server.root, await send({ to, value: 1n })));
+      front.when("eth_sendRawTransaction", "pass on");
+      assert.equal(Number(mined.nonce), nonce);
+      assert.notEqual(mined.hash, keccak256(first as `0x${string}`));
+      assert.equal(await balanceOf(node, to), 1n);
+      assert.equal(Number(await node.call("eth_getTransactionCount", sponsor, "pending")), nonce + 1, "once");
+      await setBaseFee(node, 10n ** 9n);
+    });
+
+    it("pays for no more gas than one transaction may take", async () => {
+      const to = newAddress();
+      // mstore(3_145_728, 0): so much memory takes 19 million.
+      await node.call("anvil_setCode", to, "0x6000623000005200");
+      const before = await node.call("eth_getTransactionCount", sponsor, "latest");
+      const id = await send({ to });
+      const { txStatus, txError } = await sendStatus(server.root, id);
+      assert.equal(txStatus, "FAILED");
+      assert.match(txError, /^the transaction was not sent: it takes \d{8} units of gas, .* at most 16777216$/);
+      assert.equal(await node.call("eth_getTransactionCount", sponsor, "pending"), before);
     });
 
     it("deploys through the proxy to the address that was known before", async () => {

@@ -245,6 +245,23 @@ for (const engine of engines) {
   });
 }
 
+for (const engine of engines) {
+  it(`a copy of ${engine} that a server runs on says so, and that of one whose server has ended does not`, async () => {
+    const source = await newPlace(engine);
+    const server = await startServerProcess(source);
+    const warned = async () =>
+      (await runIn(source, ...copyInto(source, await newPlace("sqlite")))).stderr.match(/.*not in the copy/)?.[0];
+    try {
+      // It says that it is there a moment after it has begun to.
+      await until(async () => (await warned()) !== undefined, "the copy warns");
+      assert.match((await warned()) ?? "", /^keystead: a server is running on it/);
+    } finally {
+      await server.end("SIGTERM");
+    }
+    assert.equal(await warned(), undefined);
+  });
+}
+
 it("a copy into an empty place has kept nothing, and on PostgreSQL has the references and numbers that a server makes", async () => {
   const source = await newPlace("sqlite");
   await (await startServerProcess(source)).end("SIGTERM");

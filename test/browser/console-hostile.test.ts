@@ -58,6 +58,21 @@ async function poisonAnswers(page: Page): Promise<void> {
   });
 }
 
+/** Where the page has the character of the hostile words that turns the direction of what follows, but for fields in which it can be changed. */
+function unseenWords(): string[] {
+  const isIn = (text: string | null) => text?.includes("\u202e");
+  const all = [...document.querySelectorAll("*")].filter((element) => !element.closest("textarea, [contenteditable]"));
+  return all.flatMap((element) => {
+    const attributes = [...element.attributes].filter(({ name, value }) => name !== "value" && isIn(value));
+    const texts = [...element.childNodes].filter(
+      ({ nodeType, nodeValue }) => nodeType === Node.TEXT_NODE && isIn(nodeValue),
+    );
+    return [...attributes.map(({ name }) => name), ...texts.map(({ nodeValue }) => nodeValue)].map(
+      (what) => `${element.tagName} ${element.className}: ${what}`,
+    );
+  });
+}
+
 storiesOn("sqlite", "hostile words in the console", (stage) => {
   it("are text on every page that shows them", () =>
     stage.tell(
@@ -94,6 +109,7 @@ storiesOn("sqlite", "hostile words in the console", (stage) => {
           const taken = page.locator("[src=x], [onerror], a[href*=evil]");
           assert.equal(await taken.count(), 0, `something became markup or a link: ${what}`);
           assert.notEqual(await page.title(), "taken", what);
+          assert.deepEqual(await page.evaluate(unseenWords), [], `what cannot be seen is seen, and heard: ${what}`);
         };
         for (const label of [
           "Wallets",

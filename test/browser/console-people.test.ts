@@ -72,7 +72,11 @@ storiesOn("postgres", "people in the console", (stage) => {
       await root.result("enable_auth_proxy", {});
       await goTo(page, "Sign-in");
       await page.getByRole("button", { name: "Switch off" }).click();
-      await dialog.getByRole("textbox", { name: `Type ${HOSTILE} to confirm` }).waitFor();
+      // It is shown as it can be typed, and taken like that.
+      const act = dialog.getByRole("button", { name: "Switch off" });
+      assert.equal(await act.isEnabled(), false);
+      await dialog.getByRole("textbox", { name: `Type ${HOSTILE_SHOWN} to confirm` }).fill(HOSTILE_SHOWN);
+      assert.equal(await act.isEnabled(), true);
       assert.equal(await page.locator("img, a[href*=evil]").count(), 0);
     }));
 
@@ -90,7 +94,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await page.getByRole("cell", { name: HOSTILE_SHOWN, exact: true }).waitFor();
       assert.equal((await tagsOfAda()).length, 1);
       await assertAccessible(page, "Organization");
-      await page.getByRole("button", { name: `Change ${HOSTILE}` }).click();
+      await page.getByRole("button", { name: `Change ${HOSTILE_SHOWN}` }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("textbox", { name: "Name" }).fill("Engineers");
       await dialog.getByRole("combobox", { name: "Users" }).click();

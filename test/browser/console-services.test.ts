@@ -259,7 +259,7 @@ storiesOn(
         await root.result("create_tvc_manifest_approvals", await approvalParams(root, { ...app, ...second }, [alice]));
         await root.result("delete_tvc_deployment", { deploymentId: app.deploymentId });
         await goTo(page, "Products");
-        const card = page.getByRole("region", { name: HOSTILE });
+        const card = page.getByRole("region", { name: HOSTILE_SHOWN });
         await card.getByText("live", { exact: true }).waitFor();
         await card.getByRole("button", { name: "Deployments" }).click();
         const row = (id: string) => card.getByRole("row").filter({ has: page.getByTitle(id) });

@@ -185,6 +185,31 @@ for (const engine of oneEngine("postgres")) {
       assert.deepEqual(running(runner), [deploymentId]);
     });
 
+    it("takes what a killed server leased by a clock that was ahead, and renews its own once that is set back", async () => {
+      const client = await fresh();
+      const { organizationId } = client;
+      const { deploymentId } = await approved(client);
+      aheadMs = 3_600_000;
+      const killed = start();
+      await until(() => running(killed).length === 1, "it to run");
+      const leasedUntil = async () => (await leasesOf([organizationId]))[0]?.leased_until ?? 0;
+      // Its own, which it goes on with.
+      aheadMs = 0;
+      await until(async () => (await leasedUntil()) < Date.now() + FORGET_EVERY_MS, "the lease by the clock of now");
+      // Another one's, who is there no longer.
+      await keepers.pop()?.close();
+      const lease = { runner_id: newId(), leased_until: Date.now() + 3_600_000, ready_replicas: 1, is_provisioned: 0 };
+      await server.opened.database.transact(organizationId, async (tx) => {
+        const of = { organization_id: organizationId, deployment_id: deploymentId };
+        await tx
+          .insertInto("tvc_runs")
+          .values({ ...of, ...lease, created_at: 1, updated_at: 1 })
+          .execute();
+      });
+      const next = start();
+      await until(() => running(next).includes(deploymentId), "another server to run it");
+    });
+
     it("keeps no program of what another server runs, though it waits for another program all the time", async () => {
       const [client, other] = [await fresh(), await fresh()];
       const { organizationId } = client;

@@ -169,6 +169,31 @@ for (const engine of engines) {
       await worker.stop();
     });
 
+    it("wait no longer than they were put off for when the clock is set back that put them off, be it meanwhile or while no server ran", async () => {
+      for (const meanwhile of [true, false]) {
+        const { name, kind, ran } = counting(() => (ran.length === 1 ? { next: { do: "retry", inMs: 5000 } } : FINISH));
+        const later = counting();
+        const first = await start([kind, later.kind]);
+        now += 3_600_000;
+        await add(name, 1, { lane: name });
+        await add(later.name, 2, { lane: later.name, runAt: now + 86_400_000 });
+        const runAt = async (of: string) =>
+          (await database.read.selectFrom("jobs").select("run_at").where("kind", "=", of).executeTakeFirst())?.run_at;
+        await until(async () => ran.length === 1 && (await runAt(name)) === now + 5000, "it to be put off");
+        if (!meanwhile) await first.stop();
+        now -= 3_600_000;
+        const worker = meanwhile ? first : await start([kind, later.kind]);
+        await until(async () => (await runAt(name)) === now + 5000, "it to be put off by the clock of now");
+        now += 5000;
+        await until(isOver(name), "the second run");
+        // What is to wait for a day waits for a day.
+        assert.equal(await runAt(later.name), now - 5000 + 86_400_000);
+        assert.deepEqual(later.ran, []);
+        await worker.stop();
+        await database.transact(undefined, (tx) => tx.deleteFrom("jobs").where("kind", "=", later.name).execute());
+      }
+    });
+
     it("run again when they wanted to, however rarely work is looked for that nobody announced", async () => {
       const isThird = barrier();
       const { name, kind, ran } = counting(() => {

@@ -95,6 +95,12 @@ it("what nobody reads any more is a warning of doctor's, and so is a sink that i
   await server.end("SIGTERM");
   const away = await runKeystead(["doctor"], variables);
   assert.match(away.stdout, /^fail {2}audit syslog: tcp:\/\/127\.0\.0\.1:\d+ refuses connections/m);
+  write({ syslog: { address: `tcp://127.0.0.1:${port}` }, whenFull: "block", maxBacklog: 1 });
+  const full = await runKeystead(["doctor"], variables);
+  assert.match(
+    full.stdout,
+    /^fail {2}audit syslog: 1 lines wait for it, .*: as many as may, and activities and votes are/m,
+  );
   write();
   const unset = await runKeystead(["doctor"], variables);
   assert.match(unset.stdout, /^warn {2}audit syslog: 1 lines wait for it, .*; set it again to have them delivered$/m);

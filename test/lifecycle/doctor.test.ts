@@ -281,7 +281,9 @@ for (const engine of engines) {
       const [hindered, why] = the(await examine(own, ["--config", nowhere]), "backup");
       assert.equal(hindered, "fail");
       assert.ok(
-        why.startsWith(`${config} is no folder, and backups are to go to ${below}; set \`backup.directory\``),
+        why.startsWith(
+          `${below} is not there and cannot be made: ${config} is no folder, and backups are to go to ${below}; mount it`,
+        ),
         why,
       );
       writeFileSync(`${directory}/keystead-20240101T000000Z.backup`, "");
@@ -589,6 +591,17 @@ describe("keystead doctor on settings of PostgreSQL", () => {
       assert.equal(state, "warn");
       assert.match(text, /set sslmode=verify-full in DATABASE_URL/);
     }
+    for (const [whose, days, expected] of [
+      ["PostgreSQL", 15, "ok"],
+      ["PostgreSQL", 13, "warn"],
+      ["client", 13, "warn"],
+    ] as const) {
+      const certificates = [{ whose, endsAt: Date.now() + days * 86_400_000 }];
+      const { state, text = "" } = (await found("postgresql certificate", { certificates }, true)) ?? {};
+      assert.equal(state, expected, text);
+      if (state === "warn") assert.match(text, /is good until \d{4}-.+; from then on nothing connects\. Renew it/);
+    }
+    assert.equal(await found("postgresql certificate", {}, true), undefined, "there is none without TLS");
     for (const [pooler, prepared, expected] of [
       ["none", true, "ok"],
       ["none", false, "warn"],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -203,6 +203,17 @@ describe("PostgreSQL under the hands of an operator", () => {
     await checkAnswers(load, store);
   });
 
+  it("a database that is read and takes no writes: the log tells when that begins and when it is over", async () => {
+    const loggedBefore = server.stdout().length;
+    const logged = () => server.stdout().slice(loggedBefore);
+    await operate(`alter role ${ROLE} set default_transaction_read_only = on`, END_CONNECTIONS);
+    await until(async () => (await readyz(server)).body.database === "unwritable", "/readyz to say so");
+    await until(() => logged().includes('"the database takes no writes; /readyz says why"'), "the log to say so");
+    await operate(`alter role ${ROLE} reset default_transaction_read_only`, END_CONNECTIONS);
+    await until(() => logged().includes('"the database takes writes again"'), "the log to say so");
+    await until(async () => (await readyz(server)).status === 200, "the server to be ready");
+  });
+
   it("TLS is as strict as DATABASE_URL says", async () => {
     const authority = `sslrootcert=${TLS}/valid.pem`;
     const found: Record<string, string> = {};
@@ -217,8 +228,35 @@ describe("PostgreSQL under the hands of an operator", () => {
     }
     assert.deepEqual(Object.values(found), ["verified", "nameless", "unverified"]);
     const plain = await openInspection(postgres.url);
-    assert.equal(plain.encryption, "local");
+    assert.deepEqual([plain.encryption, plain.certificates], ["local", []]);
     await plain.close();
+  });
+
+  it("when the certificates of a connection end is told, PostgreSQL's and the client's, before they do", async () => {
+    const folder = temporaryFolder();
+    const own = newCertificate();
+    const [cert, key] = [join(folder, "own.crt"), join(folder, "own.key")];
+    writeFileSync(cert, own.certificate);
+    writeFileSync(key, own.key, { mode: 0o600 });
+    const endOf = (pem: string) => new X509Certificate(pem).validToDate.getTime();
+    const authority = `sslmode=verify-full&sslrootcert=${TLS}/valid.pem`;
+    const url = urlWith(`${authority}&sslcert=${cert}&sslkey=${key}`);
+    const inspection = await openInspection(url);
+    await inspection.close();
+    assert.deepEqual(inspection.certificates, [
+      { whose: "PostgreSQL", endsAt: endOf(first.certificate) },
+      { whose: "client", endsAt: endOf(own.certificate) },
+    ]);
+    const blind = await openInspection(urlWith("sslmode=no-verify"));
+    await blind.close();
+    assert.deepEqual(blind.certificates, [], "nobody looks at its end");
+    const pooled = openDatabase({ url });
+    await pooled.read.selectFrom("organizations").select("id").execute();
+    const endsAt = pooled.figures().pool?.certificateEndsAt;
+    await pooled.close();
+    assert.equal(endsAt, Math.min(endOf(first.certificate), endOf(own.certificate)));
+    const direct = await store.read.selectFrom("organizations").select("id").execute();
+    assert.deepEqual([direct.length, store.figures().pool?.certificateEndsAt], [1, undefined]);
   });
 
   it("a certificate that DATABASE_URL does not take is refused, and it is said what is wrong with it", async () => {

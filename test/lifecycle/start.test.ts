@@ -292,6 +292,15 @@ describe("the command line beside a running server", () => {
     assert.match(stderr, /^keystead: --api-public-key must be a compressed P-256 public key[^\n]+\n$/);
   });
 
+  it("rotate names the keys that there are where it knows none of the name", async () => {
+    const { code, stdout, stderr } = await keystead("rotate", "bogus");
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(
+      stderr,
+      /^keystead: there is no service key bogus; known are [a-zA-Z]+(, [a-zA-Z]+)+ and [a-zA-Z]+\n$/,
+    );
+  });
+
   it("call prints the answer", async () => {
     const { code, stdout, stderr } = await keystead("call", "whoami");
     assert.deepEqual([code, stderr], [0, ""]);
@@ -329,6 +338,19 @@ describe("the command line beside a running server", () => {
     const { code, stdout, stderr } = await keystead("call", "whoami", "--credentials", file);
     assert.deepEqual([code, stdout], [1, ""]);
     assert.match(stderr, new RegExp(`^keystead: http://127\\.0\\.0\\.1:${port}/[^\n]+ does not answer`));
+  });
+
+  it("call says which server it asks where files of another machine name that", async () => {
+    const dataDir = temporaryFolder();
+    writeFileSync(`${dataDir}/credentials.json`, JSON.stringify(server.credentials));
+    const call = (more = {}) => runKeystead(["call", "whoami"], { ...settingsOf({ dataDir }), ...more });
+    const restored = await call();
+    assert.deepEqual([restored.code, JSON.parse(restored.stdout).userId], [0, server.credentials.userId]);
+    assert.equal(
+      restored.stderr,
+      `keystead: whoami goes to ${server.baseUrl}, which ${dataDir}/credentials.json names: no server of this folder has said where it listens\n`,
+    );
+    assert.equal((await call({ KEYSTEAD_PUBLIC_URL: server.baseUrl })).stderr, "");
   });
 
   it("call says that no server runs", async () => {

@@ -250,6 +250,35 @@ describe("issuers", () => {
     await verifier.verify(fresh);
   });
 
+  it("are asked again where a key may have taken the name of another, at most once in 30 seconds", async () => {
+    const old = await issuer.token();
+    await verifier.verify(old);
+    // Also where the new key is of another kind.
+    for (const alg of ["ES256", "RS256"]) {
+      const { length } = issuer.requests;
+      await issuer.rotate(alg);
+      const [key] = issuer.keys as [JWK];
+      issuer.keys.splice(0, 1, { ...key, kid: "key-1" });
+      const fresh = await issuer.token({}, { kid: "key-1" });
+      // The last look was a moment ago.
+      await refuses(fresh, /signature by|does not publish/);
+      assert.equal(issuer.requests.length, length);
+      now += 30_000;
+      await Promise.all(Array.from({ length: 20 }, () => verifier.verify(fresh)));
+      assert.equal(issuer.requests.length, length + 2);
+      for (let each = 0; each < 20; each++) await refuses(old, /signature by|does not publish/);
+      assert.equal(issuer.requests.length, length + 2);
+    }
+    // Forged tokens have it asked no more often, and what is known stands while it is away.
+    const fresh = await issuer.token({}, { kid: "key-1" });
+    issuer.answer(keysPath, (_, response) => response.writeHead(500).end());
+    now += 30_000;
+    const { length } = issuer.requests;
+    for (let each = 0; each < 20; each++) await refuses(`${fresh.slice(0, -20)}${"A".repeat(20)}`, /signature by/);
+    assert.equal(issuer.requests.length, length + 2);
+    await verifier.verify(fresh);
+  });
+
   it("are asked again after the clock was set back, whatever was asked by the time before", async () => {
     const HOUR_MS = 3_600_000;
     // Whose keys are kept.
@@ -375,6 +404,35 @@ describe("issuers", () => {
     const error = await refuses(token, /cannot be asked/);
     assert.equal(error.isTransient, true);
     assert.equal((await refuses(await issuer.token({ exp: 1 }), /expired/)).isTransient, false);
+  });
+
+  it("are not asked again because another organization names many with large documents", async () => {
+    const padding = "x".repeat(MAX_ISSUER_DOCUMENT_BYTES - 1024);
+    const padded = await startIssuer({ clock: () => now });
+    const paths = Array.from({ length: 80 }, (_, index) => `/${index}`);
+    for (const path of paths) {
+      const url = padded.url + path;
+      padded.answer(path + discoveryPath, (_, response) => json(response, { issuer: url, jwks_uri: url + keysPath }));
+      padded.answer(path + keysPath, (_, response) => json(response, { keys: padded.keys, padding }));
+    }
+    const quietly = async () => verifier.verify(await issuer.token(), { organizationId: "quiet" });
+    // Whoever has an issuer asked first, it is kept for all who use it.
+    await verifier.verify(await issuer.token(), { organizationId: "greedy" });
+    await quietly();
+    try {
+      for (const path of paths)
+        await verifier.verify(await padded.token({ iss: padded.url + path }), { organizationId: "greedy" });
+      await quietly();
+      assert.equal(issuer.requests.length, 2);
+      // Of what the greedy one had kept, the first has gone, the last has not.
+      const asked = padded.requests.length;
+      await verifier.verify(await padded.token({ iss: `${padded.url}/79` }), { organizationId: "greedy" });
+      assert.equal(padded.requests.length, asked);
+      await verifier.verify(await padded.token({ iss: `${padded.url}/0` }), { organizationId: "greedy" });
+      assert.equal(padded.requests.length, asked + 2);
+    } finally {
+      await padded.close();
+    }
   });
 
   it("that do not answer hold up neither other issuers nor other organizations", async () => {

@@ -3,6 +3,7 @@ import { stateProvisioning } from "../../src/capabilities/deployments/provisioni
 import { generateReceiver } from "../../src/crypto/hpke.ts";
 import { openQuorumEnvelope, sealQuorumEnvelope } from "../../src/crypto/quorum-encryption.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { LONGEST_LEASE_MS } from "../../src/kernel/limits.ts";
 import type { Client, Json } from "./client.ts";
 import { pushImage } from "./registry.ts";
 import type { TestServer } from "./server.ts";
@@ -118,7 +119,8 @@ export const runOf = (organizationId: string, deploymentId: string, now: number)
   organization_id: organizationId,
   deployment_id: deploymentId,
   runner_id: newId(),
-  leased_until: now + 3_600_000,
+  // No lease ends later.
+  leased_until: now + LONGEST_LEASE_MS - 10_000,
   ready_replicas: 1,
   provisioning: null,
   is_provisioned: 0,

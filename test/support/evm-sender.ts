@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { parseTransaction } from "viem";
 import type { EvmNode } from "./anvil.ts";
 import type { Client, Json } from "./client.ts";
 import { sendStatus } from "./solana-sender.ts";
@@ -56,6 +57,18 @@ export async function whereFree<T>(send: () => Promise<T>): Promise<T> {
       if (!/replacement transaction underpriced|nonce too low/i.test(String(error))) throw error;
     }
   }
+}
+
+/** Makes a block with a base fee of so many wei, with which those after it begin. */
+export async function setBaseFee({ call }: EvmNode, wei: bigint): Promise<void> {
+  await call("anvil_setNextBlockBaseFeePerGas", `0x${wei.toString(16)}`);
+  await call("anvil_mine", "0x1");
+}
+
+/** Raises the base fee beyond what was signed, as far as a replacement may still go. */
+export async function outgrowFees(node: EvmNode, signed: unknown): Promise<void> {
+  const { maxFeePerGas = 0n } = parseTransaction(signed as `0x02${string}`);
+  await setBaseFee(node, maxFeePerGas + maxFeePerGas / 2n);
 }
 
 /** A contract that reverts with whatever it is called with. */

@@ -65,6 +65,35 @@ export const newMintWithDelegate = (node: SolanaNode, authority: Address, delega
     TOKEN_2022_PROGRAM,
   );
 
+/** What Token-2022 adds to a mint, by its number, and what it adds to each account of it then. */
+export interface Extension {
+  mint: readonly [type: number, data: Buffer];
+  account?: readonly [type: number, data: Buffer];
+}
+
+/** Of mints that are transferred in their own way, or not at all. @param hook the program that is asked about each transfer */
+export const extensionsOf = (authority: Address, hook: Address) => {
+  const rate = Buffer.alloc(52);
+  rate.set(bytesOf(authority), 0);
+  rate.writeInt16LE(500, 42);
+  rate.writeInt16LE(500, 50);
+  const pair = Buffer.concat([bytesOf(authority), bytesOf(hook)]);
+  return {
+    confidential: { mint: [4, Buffer.concat([bytesOf(authority), Buffer.alloc(33)])] },
+    "bearing interest": { mint: [10, rate] },
+    "not transferable": { mint: [9, Buffer.alloc(0)], account: [13, Buffer.alloc(0)] },
+    "asking a hook": { mint: [14, pair], account: [15, Buffer.alloc(1)] },
+  } satisfies Record<string, Extension>;
+};
+
+/** A token of Token-2022 that is extended, and accounts of it. */
+export const newExtendedMint = (node: SolanaNode, authority: Address, { mint }: Extension): Address =>
+  put(node, extended(mintData(authority, 6), MINT, ...mint), TOKEN_2022_PROGRAM);
+export function newExtendedAccount(node: SolanaNode, holding: Holding, { account }: Extension): Address {
+  const data = holdingData(holding);
+  return put(node, account ? extended(data, ACCOUNT, ...account) : data, TOKEN_2022_PROGRAM);
+}
+
 /** What owns token accounts in the place of people, each of whom may sign alone. */
 export function newMultisig(node: SolanaNode, members: readonly Address[]): Address {
   const data = Buffer.alloc(355);

@@ -12,6 +12,7 @@ import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Mark, Name } from "../parts/texts.tsx";
+import { visibleText } from "../parts/visible-text.ts";
 
 type Enabled = Schemas["EarnEnabledVault"];
 type Chain = ParametersOf<"earn_deploy_wrapper">["chainCaip2"];
@@ -83,7 +84,7 @@ function VaultRow({ vault }: { vault: Enabled }) {
           <Button
             size="compact-sm"
             variant="default"
-            aria-label={`${act}: ${name}`}
+            aria-label={`${act}: ${visibleText(name)}`}
             loading={set.isPending}
             onClick={() => set.mutate({ wrapperAddress, depositsDisabled: !depositsDisabled })}
           >
@@ -171,7 +172,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
       <Select
         label="Token"
         data={[
-          ...tokens.map(({ caip19: value, symbol, name }) => ({ value, label: `${symbol} (${name})` })),
+          ...tokens.map(({ caip19: value, symbol, name }) => ({ value, label: visibleText(`${symbol} (${name})`) })),
           { value: ANOTHER, label: "Another token" },
         ]}
         value={asset}
@@ -242,7 +243,7 @@ const ACCOUNTS = "100";
 const wordsOfVault = ({ vaultAddress, name, curator, tvl, display, enabled }: Schemas["EarnVault"]) => ({
   value: vaultAddress,
   label: [
-    curator === "" ? name : `${name}, ${curator}`,
+    visibleText(curator === "" ? name : `${name}, ${curator}`),
     `holds ${display.crypto ?? tvl}`,
     ...(enabled ? ["already enabled"] : []),
   ].join(" · "),

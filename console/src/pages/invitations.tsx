@@ -8,6 +8,7 @@ import { NameField } from "../parts/name-field.tsx";
 import { type CellsOf, PagedTable } from "../parts/paged-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { Mark, Name, When, wordsOf } from "../parts/texts.tsx";
+import { visibleText } from "../parts/visible-text.ts";
 import { useSession } from "../session/context.tsx";
 
 type Invitation = Schemas["Invitation"];
@@ -32,7 +33,7 @@ const cellsWith =
         key="revoke"
         size="compact-sm"
         variant="default"
-        aria-label={`Revoke the invitation of ${invitation.receiverUserName}`}
+        aria-label={`Revoke the invitation of ${visibleText(invitation.receiverUserName)}`}
         onClick={() => revoke(invitation)}
       >
         Revoke

@@ -16,6 +16,7 @@ import { Page } from "../parts/page.tsx";
 import { SecretField } from "../parts/secret-field.tsx";
 import { SignMessage } from "../parts/sign-message.tsx";
 import { Copyable, Name, When, wordsOf } from "../parts/texts.tsx";
+import { visibleText } from "../parts/visible-text.ts";
 
 type PrivateKey = Schemas["PrivateKey"];
 type Curve = PrivateKey["curve"];
@@ -96,7 +97,7 @@ const columnsWith = (open: (what: Open) => void) => [
         <Button
           size="compact-sm"
           variant="default"
-          aria-label={`Sign a message with ${key.privateKeyName}`}
+          aria-label={`Sign a message with ${visibleText(key.privateKeyName)}`}
           onClick={() => open({ dialog: "sign", key })}
         >
           Sign
@@ -104,7 +105,7 @@ const columnsWith = (open: (what: Open) => void) => [
         <Button
           size="compact-sm"
           variant="default"
-          aria-label={`Export ${key.privateKeyName}`}
+          aria-label={`Export ${visibleText(key.privateKeyName)}`}
           onClick={() => open({ dialog: "export", key })}
         >
           Export
@@ -112,7 +113,7 @@ const columnsWith = (open: (what: Open) => void) => [
         <Button
           size="compact-sm"
           variant="default"
-          aria-label={`Delete ${key.privateKeyName}`}
+          aria-label={`Delete ${visibleText(key.privateKeyName)}`}
           onClick={() => open({ dialog: "delete", key })}
         >
           Delete

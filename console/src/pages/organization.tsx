@@ -11,6 +11,7 @@ import { Page } from "../parts/page.tsx";
 import { RenameDialog } from "../parts/rename-dialog.tsx";
 import { Section } from "../parts/section.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
+import { visibleText } from "../parts/visible-text.ts";
 import { Invitations } from "./invitations.tsx";
 
 type OrganizationData = AnswerOf<"get_organization">["organizationData"];
@@ -122,7 +123,7 @@ function ChangeQuorum({ threshold: now, userIds: members, users, onClose }: Chan
       </Text>
       <MultiSelect
         label="Members"
-        data={users.map(({ userId, userName }) => ({ value: userId, label: userName }))}
+        data={users.map(({ userId, userName }) => ({ value: userId, label: visibleText(userName) }))}
         value={userIds}
         onChange={setUserIds}
         searchable
@@ -181,7 +182,7 @@ const TagFields = ({ users, name, onName, userIds, onUsers }: TagFieldsProps) =>
     <NameField value={name} onChange={onName} />
     <MultiSelect
       label="Users"
-      data={users.map(({ userId, userName }) => ({ value: userId, label: userName }))}
+      data={users.map(({ userId, userName }) => ({ value: userId, label: visibleText(userName) }))}
       value={userIds}
       onChange={onUsers}
       searchable

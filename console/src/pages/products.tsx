@@ -11,6 +11,7 @@ import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Mark, Name, When } from "../parts/texts.tsx";
 import { UnfoldButton } from "../parts/unfold-button.tsx";
+import { visibleText } from "../parts/visible-text.ts";
 import { Earn } from "./earn.tsx";
 import { OnRamp } from "./on-ramp.tsx";
 
@@ -56,7 +57,7 @@ function AppCard({ app, isSought }: { app: Schemas["TvcApp"]; isSought: boolean 
     card.current?.scrollIntoView();
   }, [isSought]);
   return (
-    <Card withBorder component="section" aria-label={name} ref={card}>
+    <Card withBorder component="section" aria-label={visibleText(name)} ref={card}>
       <Stack gap="sm">
         <Group justify="space-between">
           <Title order={3} size="h5">

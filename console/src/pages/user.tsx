@@ -14,6 +14,7 @@ import { ScrollTable } from "../parts/scroll-table.tsx";
 import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Name, When, wordsOf } from "../parts/texts.tsx";
+import { visibleText } from "../parts/visible-text.ts";
 import { useSession } from "../session/context.tsx";
 import { makePasskey, passkeyProblem } from "../session/passkey.ts";
 import { rememberOrganization } from "../session/remembered.ts";
@@ -162,7 +163,13 @@ const Row = ({ name, detail, createdAt, onDelete }: RowProps) => (
       <Name key="name">{name}</Name>,
       detail,
       <When key="added" at={createdAt} />,
-      <Button key="delete" size="compact-sm" variant="default" onClick={onDelete} aria-label={`Delete ${name}`}>
+      <Button
+        key="delete"
+        size="compact-sm"
+        variant="default"
+        onClick={onDelete}
+        aria-label={`Delete ${visibleText(name)}`}
+      >
         Delete
       </Button>,
     ]}

@@ -11,6 +11,7 @@ import { ScrollTable } from "../parts/scroll-table.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Mark, Name, When } from "../parts/texts.tsx";
 import { UnfoldButton } from "../parts/unfold-button.tsx";
+import { visibleText } from "../parts/visible-text.ts";
 
 type Endpoint = Schemas["WebhookEndpoint"];
 type EventType = NonNullable<ParametersOf<"create_webhook_endpoint">["subscriptions"]>[number]["eventType"];
@@ -50,7 +51,7 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
   const test = useSubmit("test_webhook_endpoint");
   const sendTest = () => test.mutate({ endpointId }, { onSuccess: () => setDeliveries(true) });
   return (
-    <Card withBorder component="section" aria-label={name}>
+    <Card withBorder component="section" aria-label={visibleText(name)}>
       <Stack gap="sm">
         <Group justify="space-between">
           <Title order={2} size="h4">
@@ -133,7 +134,7 @@ function Deliveries({ endpointId }: { endpointId: string }) {
                 <TableRow
                   key={deliveryId}
                   cells={[
-                    eventWords(eventType),
+                    <Name key="event">{eventWords(eventType)}</Name>,
                     <Mark key="status" color={DELIVERY_COLORS[status]}>
                       {status.toLowerCase()}
                     </Mark>,

@@ -1,9 +1,10 @@
-import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import type { UseMutationResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, type SyntheticEvent, useState } from "react";
 import { OutcomeUnknown, type SubmittedActivity } from "../api/api.ts";
 import { Dialog, takeFocus } from "./dialog.tsx";
+import { isTyped, NameToType } from "./name-to-type.tsx";
 import { useTell } from "./notice.tsx";
 import { ProblemNote } from "./problem-note.tsx";
 import { Name } from "./texts.tsx";
@@ -152,7 +153,7 @@ export function ConfirmDialog<Result, Parameters>(props: ConfirmDialogProps<Resu
       title={title}
       act={act}
       isDanger
-      isReady={typed === name}
+      isReady={isTyped(name, typed)}
       mutation={mutation}
       parameters={() => parameters}
       onClose={onClose}
@@ -161,17 +162,7 @@ export function ConfirmDialog<Result, Parameters>(props: ConfirmDialogProps<Resu
       <Text>
         {warning} {undo}
       </Text>
-      <TextInput
-        label={
-          <>
-            Type <bdi className="name">{name}</bdi> to confirm
-          </>
-        }
-        value={typed}
-        onChange={(event) => setTyped(event.currentTarget.value)}
-        autoComplete="off"
-        data-autofocus
-      />
+      <NameToType name={name} typed={typed} onChange={setTyped} />
     </FormDialog>
   );
 }

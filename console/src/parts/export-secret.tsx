@@ -1,4 +1,4 @@
-import { Button, Code, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Code, Group, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useEffect, useRef, useState } from "react";
 import type { SubmittedActivity } from "../api/api.ts";
@@ -6,6 +6,7 @@ import { type ExportKey, newExportKey } from "../api/bundles.ts";
 import { useSession } from "../session/context.tsx";
 import { Dialog, takeFocus } from "./dialog.tsx";
 import { NotYet } from "./dialogs.tsx";
+import { isTyped, NameToType } from "./name-to-type.tsx";
 import { ProblemNote } from "./problem-note.tsx";
 
 /** How long a secret is on the screen. */
@@ -61,24 +62,13 @@ export function ExportSecret({ name, kind, secretName, warning, ask, open, onClo
             <Text>
               {warning} It is shown on this screen for {SHOWN_SECONDS} seconds.
             </Text>
-            <TextInput
-              label={
-                <>
-                  Type <bdi className="name">{name}</bdi> to confirm
-                </>
-              }
-              value={typed}
-              onChange={(event) => setTyped(event.currentTarget.value)}
-              autoComplete="off"
-              ref={takeFocus}
-              data-autofocus
-            />
+            <NameToType name={name} typed={typed} onChange={setTyped} ref={takeFocus} />
             {exporting.isError && <ProblemNote error={exporting.error} />}
             <Group justify="flex-end">
               <Button variant="default" onClick={onClose}>
                 Cancel
               </Button>
-              <Button type="submit" color="red" loading={exporting.isPending} disabled={typed !== name}>
+              <Button type="submit" color="red" loading={exporting.isPending} disabled={!isTyped(name, typed)}>
                 Export the {secretName.toLowerCase()}
               </Button>
             </Group>

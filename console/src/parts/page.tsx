@@ -6,7 +6,7 @@ import { visibleText } from "./visible-text.ts";
 export function Page({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Keystead`;
+    document.title = `${visibleText(title)} · Keystead`;
     // Where the page is scrolled to is not the heading's affair: somebody may come back to the middle of a list.
     heading.current?.focus({ preventScroll: true });
   }, [title]);

@@ -4,7 +4,7 @@ import type { ParametersOf, ResultOf } from "../api/api.ts";
 import { useSubmit } from "../api/hooks.ts";
 import { hexOf } from "../bytes.ts";
 import { FormDialog } from "./dialogs.tsx";
-import { Copyable } from "./texts.tsx";
+import { Copyable, Name } from "./texts.tsx";
 
 /** A key that signs: a private key, or an account of a wallet. */
 export interface SigningKey {
@@ -58,7 +58,7 @@ export function SignMessage({ signing, onClose }: { signing: SigningKey; onClose
         <Stack gap="xs">
           <Text role="status">Signed:</Text>
           <Text className="name">
-            <bdi>{text}</bdi>
+            <Name>{text}</Name>
           </Text>
           <Copyable text={signatureText(signing, result)} label="signature" whole />
         </Stack>

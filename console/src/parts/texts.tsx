@@ -22,8 +22,8 @@ const shortened = (text: string): string =>
 export function Copyable({ text, label, whole = false }: { text: string; label: string; whole?: boolean }) {
   return (
     <Group gap={6} wrap="nowrap" component="span" display="inline-flex" maw="100%">
-      <Code className={whole ? "name" : "short"} title={text} color="transparent">
-        {whole ? text : shortened(text)}
+      <Code className={whole ? "name" : "short"} title={visibleText(text)} color="transparent">
+        {visibleText(whole ? text : shortened(text))}
       </Code>
       <CopyText text={text} label={label} />
     </Group>

@@ -70,6 +70,19 @@ describe("API keys that expire", () => {
     assert.equal(hasExpired(apiKeyOf("lasting"), Number.MAX_SAFE_INTEGER), false);
   });
 
+  it("make room by being the oldest where a clock made them that has been set back since", () => {
+    const ahead = Array.from({ length: MAX_EXPIRING_API_KEYS_PER_USER - 1 }, (_, index) =>
+      forASecond(`ahead ${index}`, 3_600_000 + index),
+    );
+    // As a store has them, by their times.
+    const draft = draftOn(viewOfPeople({ ada: { apiKeys: [forASecond("before", 2000), ...ahead] } }));
+    addApiKeys(draft, "ada", [forASecond("new", 2500)], 2500, "apiKeys");
+    assert.deepEqual(
+      draft.changes.flatMap((change) => (change.do === "removeApiKeys" ? change.apiKeys.map(({ id }) => id) : [])),
+      ["ahead 0"],
+    );
+  });
+
   it("make room for one more: first those that have expired, then the oldest", () => {
     const held = Array.from({ length: MAX_EXPIRING_API_KEYS_PER_USER }, (_, index) => forASecond(`k${index}`, 2000));
     const pushedOut = (apiKeys: typeof held, ...more: typeof held) => {

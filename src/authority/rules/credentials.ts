@@ -1,3 +1,4 @@
+import { MINUTE_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import {
   MAX_AUTHENTICATORS_PER_USER,
@@ -55,10 +56,21 @@ export function addApiKeys(
     perUser: true,
   });
   const expiring = all.filter((key) => !isLasting(key));
-  const byUse = [...expiring.filter((key) => hasExpired(key, now)), ...expiring.filter((key) => !hasExpired(key, now))];
+  const byUse = RANKS.flatMap((rank) => expiring.filter((key) => rankOf(key, now) === rank));
   const pushedOut = byUse.slice(0, Math.max(0, expiring.length - MAX_EXPIRING_API_KEYS_PER_USER));
   if (pushedOut.length > 0)
     draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, takesVotesBack: false, now });
+}
+
+/** More than the clocks of several servers differ. A key created further in the future is from a clock that was set back since. */
+const LONGEST_AHEAD_MS = MINUTE_MS;
+
+const RANKS = ["expired", "made by a clock that was ahead", "other"] as const;
+
+/** Which expiring keys are removed first. By time alone, keys from a clock that was ahead would count as the newest until that time comes. */
+function rankOf(key: ApiKey, now: number): (typeof RANKS)[number] {
+  if (hasExpired(key, now)) return "expired";
+  return key.createdAt > now + LONGEST_AHEAD_MS ? "made by a clock that was ahead" : "other";
 }
 
 /** Whether an API key never expires. */

@@ -15,21 +15,21 @@ import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 
 /**
- * Counts what was decided and delivered, by the day, some seconds after it happened. Nothing that happens waits for it: what is
- * new is found by the time at which it ended, and each piece is counted in one transaction with the time up to which all was.
+ * Counts decided activities and webhook deliveries per day, a few seconds after they end, so that no request waits for the counting. New rows
+ * are found by the time at which they ended. One transaction counts a piece and stores the time up to which everything is counted.
  */
 
 export type Source = Schema["counted_sources"]["source"];
 
 const TABLES = { ACTIVITY: "activities", DELIVERY: "webhook_deliveries" } as const;
 
-/** What ends there ends once; what waits is counted when it is over. */
+/** An activity ends once in one of these; a pending one is counted when it ends. */
 const DECIDED = ["ACTIVITY_STATUS_COMPLETED", "ACTIVITY_STATUS_FAILED", "ACTIVITY_STATUS_REJECTED"];
-/** One that is sent again ends again. */
+/** A delivery that is sent again is counted again when it ends. */
 const DELIVERED = ["DELIVERED", "FAILED", "CANCELLED"];
 
 const COUNT_EVERY_MS = 10_000;
-/** Pieces of one run, so that what happened before there was any counting keeps nothing else waiting. */
+/** The pieces of one run. The bound keeps a large backlog, such as everything from before this feature, from holding up other jobs. */
 const PIECES_AT_ONCE = 50;
 
 export const countByDay = reconciler({
@@ -66,7 +66,7 @@ async function countPiece(database: Pick<Database, "read" | "transact">, source:
   if (to === undefined) return false;
   const since = Math.max(from, before - DAYS_COUNTED * DAY_MS);
   await database.transact(undefined, async (tx) => {
-    // Whoever comes second counts nothing: another server has counted this piece meanwhile.
+    // If another server has counted this piece meanwhile, `moveOn` returns no row.
     await insertSource(tx, { source });
     if ((await moveOn(tx, { source, from, to })).length === 0) return;
     await (source === "ACTIVITY" ? addActivities[tx.kind] : addDeliveries)(tx, { since, to });
@@ -74,7 +74,7 @@ async function countPiece(database: Pick<Database, "read" | "transact">, source:
   return true;
 }
 
-/** The millisecond at which a piece of bounded size ends; undefined where nothing has happened since. */
+/** The millisecond at which a piece of bounded size ends; undefined if there is nothing new. */
 async function endOfPiece(
   read: Reader,
   source: Source,
@@ -83,7 +83,7 @@ async function endOfPiece(
   const last = await lastOfPiece[source](read, { from, before });
   const end = last[0]?.last;
   if (end === undefined || end === null) return undefined;
-  // All of one millisecond is in one piece.
+  // All rows of one millisecond belong to the same piece.
   return end + 1;
 }
 
@@ -134,7 +134,7 @@ interface Piece extends Record<string, unknown> {
 const COLUMNS = ["organization_id", "day", "source", "type", "outcome", "detail", "count"] as const;
 const dayThen = sql<number>`happened.updated_at / ${sql.lit(DAY_MS)}`;
 
-/** What a transaction that was signed is of, where the body is kept: it says so itself. */
+/** The type of a signed transaction, read from the request body if that is still stored. */
 const transactionType: Record<DatabaseKind, ReturnType<typeof sql<string>>> = {
   sqlite: sql`json_extract(happened.body, '$.parameters.type')`,
   postgres: sql`happened.body::json #>> '{parameters,type}'`,
@@ -221,8 +221,8 @@ async function deleteSomeDays(tx: Transactor, before: number, limit: number): Pr
 }
 
 /**
- * Of organizations that were deleted while a piece was counted that had to do with them: they are looked for outside any transaction, and
- * among so many organizations at a time, however many have been deleted.
+ * Deletes the counts of organizations that were deleted while one of their pieces was being counted. They are searched for outside any
+ * transaction and in bounded pages, however many organizations have been deleted.
  */
 async function deleteOfDeleted(database: Pick<Database, "read" | "transact">): Promise<void> {
   for (let after: string | undefined = ""; after !== undefined; ) {

@@ -20,7 +20,7 @@ type DailyCount = Static<typeof DailyCount>;
 
 const counts = (description: string) => Type.Array(DailyCount, { description });
 
-/** What signs for one chain alone, by the path of its operation; of `sign_transaction` the transaction says it. */
+/** The chain of each signing operation, by its path. For `sign_transaction`, the transaction tells the chain. */
 const CHAINS: Record<string, string> = {
   eth_send_transaction: "ETHEREUM",
   eth_send_raw_transaction: "ETHEREUM",
@@ -32,7 +32,7 @@ const CHAINS: Record<string, string> = {
   sign_raw_payloads: "PAYLOADS",
 };
 
-/** What somebody signs in by, by the path of its operation. */
+/** The method of each sign-in operation, by its path. */
 const METHODS: Record<string, string> = {
   stamp_login: "STAMP",
   otp_login: "CODE",
@@ -101,7 +101,7 @@ interface Counted {
   count: number;
 }
 
-/** One entry for each name of a day, in their order. */
+/** One entry per day and name, sorted by both. */
 function summed(rows: readonly Counted[]): DailyCount[] {
   const sums = new Map<string, Counted>();
   for (const { day, name, count } of rows) {
@@ -127,7 +127,7 @@ const selectOutcomes = prepared<Days>()((db, { organizationId, firstDay }) =>
     .groupBy(["day", "source", "outcome"]),
 );
 
-/** Of the types that an organization uses, of which there are as many as operations at most. */
+/** Bounded: an organization's types are at most as many as the operations. */
 const selectTypes = prepared<Days>()((db, { organizationId, firstDay }) =>
   db
     .selectFrom("daily_counts")

@@ -45,7 +45,7 @@ export const listActivities = query({
       if (userId) await requireUserOrVotes(read, organization.id, userId);
       return { activities: [], ...(isCut ? { hasMore: true } : {}) };
     }
-    // What they take is known before any of them is read.
+    // Reads the sizes first, so that memory is reserved before any activity is read.
     const found = await read
       .selectFrom("activities")
       .select(["id", shownBytes.as("bytes")])
@@ -69,7 +69,7 @@ export const listActivities = query({
       .orderBy("id", page.after === undefined ? "desc" : "asc")
       .execute();
     const electorate = new Electorate(organization.id);
-    // One after the other, so that others have their turn in between.
+    // One after the other, so that other requests get a turn in between.
     const views = await mapInTurns(
       rows,
       async (row) => {
@@ -86,11 +86,11 @@ export const listActivities = query({
   },
 });
 
-/** Voters are shown whole, many times on a page; what they take is not in the rows of the activity. */
+/** The size of the voters. They are shown in full, often many times on a page, and the activities' stored sizes do not include them. */
 const bytesOfVoters = ({ votes }: { votes: unknown[] }): number =>
   (votes as { user: unknown }[]).reduce((sum, { user }) => sum + JSON.stringify(user).length, 0);
 
-/** Those next to the cursor, at least one of them. */
+/** The rows nearest to the cursor that fit into a page; at least one. */
 function withinBytes<Row>(rows: readonly Row[], sizeOf: (row: Row) => number): Row[] {
   let total = 0;
   const end = rows.findIndex((row, index) => {

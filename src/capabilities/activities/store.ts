@@ -7,16 +7,16 @@ import type { DatabaseKind, Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 
-/** Which of an organization's activities are on a page. */
+/** Finds the activities of a page. */
 
 interface ActivityFilter {
   organizationId: string;
-  /** None means any. */
+  /** Empty means any. */
   types: readonly string[];
   statuses: readonly ActivityStatus[];
 }
 
-/** What every id comes after and before, whatever the collation: they begin with a hexadecimal digit. */
+/** Bounds below and above every id in any collation: ids begin with a hexadecimal digit. */
 const BELOW_ALL = "";
 const ABOVE_ALL = "g";
 
@@ -36,11 +36,11 @@ const selectIds = (order: "asc" | "desc") =>
 const any = { asc: selectIds("asc"), desc: selectIds("desc") };
 
 /**
- * The ids of the activities nearest to the page's cursor, in the order of going away from it.
+ * The ids of the activities nearest to the page's cursor, nearest first.
  *
- * Of each type in each status the nearest are read from the index, and these are merged: a filter that hardly anything
- * passes costs no more than one that everything passes. All of them are read by one statement: an activity whose status changes meanwhile
- * is listed once, where it was.
+ * The nearest ids of each combination of type and status are read from the index and merged, so a filter that matches almost nothing costs no
+ * more than one that matches everything. One statement reads them all, so an activity whose status changes meanwhile is listed once, under
+ * its old status.
  */
 export async function findIdsOnPage(
   read: Reader,
@@ -59,7 +59,7 @@ export async function findIdsOnPage(
 
 type Filtered = {
   organizationId: string;
-  /** Lists, each as its database takes it. */
+  /** Both lists: an array for PostgreSQL, JSON for SQLite. */
   types: readonly string[] | string;
   statuses: readonly string[] | string;
   below: string;
@@ -67,21 +67,21 @@ type Filtered = {
   limit: number;
 };
 
-/** Whether a column is in a list, which is one parameter whatever its length; an empty one stands for any. */
+/** Whether a column is in a list. The list is one parameter, whatever its length; an empty list matches anything. */
 const isOneOf: Record<DatabaseKind, (column: string, list: unknown) => RawBuilder<boolean>> = {
   sqlite: (column, list) =>
     sql`(json_array_length(${list}) = 0 or ${sql.ref(column)} in (select value from json_each(${list})))`,
   postgres: (column, list) => sql`(cardinality(${list}::text[]) = 0 or ${sql.ref(column)} = any(${list}::text[]))`,
 };
 
-/** The next kind in the index after `there`, or one column of it: a step that costs the same however many are of one kind. */
+/** A column of the next pair of type and status in the index after `there`. The step costs the same however many activities a pair has. */
 const next = (column: "type" | "status", organizationId: string) => sql`(
   select ${sql.ref(column)} from activities
   where organization_id = ${organizationId} and (type, status) > (there.type, there.status)
   order by type, status limit 1
 )`;
 
-/** Of one kind, the one that is nearest to either end of a range. */
+/** The activity of one type and status that is nearest to the end of the range at which `order` begins. */
 const nearest = (
   order: "asc" | "desc",
   kind: "there" | "near",
@@ -95,8 +95,8 @@ const nearest = (
 )`;
 
 /**
- * `there`: the types of which the organization has activities, with the statuses in which it has them. `near`: of each that passes
- * the filter as many as a page has, one after the other.
+ * `there`: the pairs of type and status that the organization's activities have. `near`: for each pair that passes the filter, up to a page of
+ * activities, one step at a time.
  */
 const selectMatching = (database: DatabaseKind, order: "asc" | "desc") =>
   prepared<Filtered>()((db, { organizationId, types, statuses, below, above, limit }) => {
@@ -130,8 +130,8 @@ const matching = {
 };
 
 /**
- * The same of the activities that a user submitted or voted on. With other filters so many of them are looked through from the cursor on and
- * no more; `isCut` says that there are others behind these.
+ * The same for the activities that a user submitted or voted on. With further filters, only a bounded number of the user's activities from the
+ * cursor on is searched; `isCut` says that there are more beyond these.
  */
 export async function findIdsOfUser(
   read: Reader,
@@ -189,7 +189,7 @@ const selectBeyond = (order: "asc" | "desc") =>
 
 const beyondWalk = { asc: selectBeyond("asc"), desc: selectBeyond("desc") };
 
-/** Somebody whom the organization has, or had. @throws KeysteadError RESOURCE_NOT_FOUND */
+/** Requires a user that the organization has, or had. @throws KeysteadError RESOURCE_NOT_FOUND */
 export async function requireUserOrVotes(read: Reader, organizationId: string, id: string): Promise<void> {
   const of = { organizationId, id };
   if ((await selectUser(read, of)).length > 0 || (await selectVote(read, of)).length > 0) return;

@@ -5,7 +5,7 @@ import type { Electorate } from "../../engine/decisions/electorate.ts";
 import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
 import type { QueryContext } from "../../engine/declare.ts";
 
-/** The activity as the caller of a query sees it. `electorate` is shared by the activities of one answer. */
+/** The activity as the caller of a query sees it. `electorate` is shared by the activities of one response. */
 export async function viewFor(
   { read, organization, actor, now, registry, budget }: QueryContext<unknown, "registry">,
   activity: ActivityRecord,
@@ -15,6 +15,6 @@ export async function viewFor(
   const view = await viewActivityAs({ actor, budget, now }, read, activity, votes, async () =>
     factsOfStored(read, proposalOf(registry, activity, organization, now, electorate), activity, votes),
   );
-  // The wire rules give the times the form that the response schema states.
+  // The wire rules convert the times to the form that the response schema declares.
   return maskedActivity(view) as never;
 }

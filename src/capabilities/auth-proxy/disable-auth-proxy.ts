@@ -14,7 +14,7 @@ export const disableAuthProxy = activity({
   result: Type.Object({}),
   subject: () => ({ governedBy: "policies", resource: "AUTH_PROXY", action: "DELETE" }),
   prepare: ({ read, organization }) => findAuthProxy(read, organization.id),
-  // The user stays, with what policies say of them.
+  // The user and the policies about them stay.
   change: ({ view, evaluate, now, prepared: stored }) =>
     changesOn(view, (draft) => {
       const { userId, publicKey } = stored ?? {};

@@ -45,7 +45,7 @@ export const enableAuthProxy = activity({
   },
 });
 
-/** The proxy's user and policy: those that were made, or else those that were there. */
+/** The proxy's user and policy: new ones if this activity created them, else the stored ones. */
 function madeBy(
   changes: readonly Change[],
   stored: Pick<StoredAuthProxy, "userId" | "policyId"> | undefined,
@@ -55,7 +55,7 @@ function madeBy(
   return { userId: user?.id ?? (stored?.userId as string), policyId: policy?.id ?? (stored?.policyId as string) };
 }
 
-/** Decided on like everything else: whoever wants less for the proxy changes its policy. */
+/** The policy that allows the proxy's activities. It is an ordinary policy: to allow the proxy less, change it. */
 const policyOf = (userId: string, id: string): NewPolicy => ({
   id,
   name: `Auth proxy ${userId}`,

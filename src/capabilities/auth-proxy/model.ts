@@ -26,6 +26,7 @@ import {
   checkSmsCustomization,
   EmailCustomization,
   SmsCustomization,
+  schemeProblem,
   senderFields,
 } from "../messages/model.ts";
 
@@ -42,7 +43,7 @@ export const oauthClientIds: Record<SocialMethod, typeof ofOne> = {
   discord: ofOne,
 };
 
-/** All that can be set, as requests give it and as it is shown. */
+/** All settings, in the form of requests and responses. */
 export const settingFields = {
   allowedOrigins: Type.Optional(List(Type.String({ minLength: 1, maxLength: MAX_URL_LENGTH }), MAX_AUTH_PROXY_ENTRIES)),
   allowedAuthMethods: Type.Optional(List(OneOf(authMethods), authMethods.length)),
@@ -78,7 +79,7 @@ export const AuthProxyConfig = Type.Object(
   {
     configId: Type.String(),
     enabled: Type.Boolean(),
-    /** Whose key stamps what the proxy sends; absent before the proxy was first enabled. */
+    /** The user whose key stamps the proxy's requests; absent until the proxy is first enabled. */
     proxyUserId: Type.Optional(Type.String()),
     ...settingFields,
   },
@@ -89,7 +90,7 @@ export type AuthProxyConfig = Static<typeof AuthProxyConfig>;
 const ANY_ORIGIN = "*";
 
 /**
- * What the schema cannot say.
+ * The rules that the schema cannot express.
  *
  * @throws KeysteadError FIELD_INVALID naming the field
  */
@@ -108,23 +109,27 @@ export function checkSettings(settings: AuthProxySettings): void {
   checkEmailCustomization(emailCustomizationParams, "parameters.emailCustomizationParams");
   checkSmsCustomization(smsCustomizationParams, "parameters.smsCustomizationParams");
   const redirect = walletKitSettings?.oauthRedirectUrl;
-  if (redirect && !URL.canParse(redirect)) {
-    fail("FIELD_INVALID", { field: "parameters.walletKitSettings.oauthRedirectUrl", reason: "must be a URL" });
-  }
+  const reason = redirect ? redirectProblem(redirect) : undefined;
+  if (reason !== undefined) fail("FIELD_INVALID", { field: "parameters.walletKitSettings.oauthRedirectUrl", reason });
 }
 
-/** An origin in the spelling in which browsers send it; one slash at the end is forgiven. */
+function redirectProblem(text: string): string | undefined {
+  const url = URL.parse(text);
+  return url ? schemeProblem(url) : "must be a URL";
+}
+
+/** An origin as browsers send it; undefined if the text is none. A trailing slash is accepted. */
 function originOf(text: string): string | undefined {
   const trimmed = text.replace(/\/$/, "").toLowerCase();
   const { origin, protocol } = URL.canParse(trimmed) ? new URL(trimmed) : { origin: "", protocol: "" };
   return origin === trimmed && /^https?:$/.test(protocol) && !origin.includes("*") ? origin : undefined;
 }
 
-/** Whether pages of this origin may call the proxy; requests that no browser sent name none. */
+/** Whether pages of this origin may call the proxy. Requests that do not come from a browser have no origin. */
 export const isAllowedOrigin = ({ allowedOrigins = [ANY_ORIGIN] }: AuthProxySettings, origin: string): boolean =>
   allowedOrigins.some((allowed) => allowed === ANY_ORIGIN || originOf(allowed) === origin.toLowerCase());
 
-/** How codes look; a wallet kit that is told nothing assumes the same. */
+/** The form of codes. The defaults are those that a wallet kit assumes. */
 export const otpShapeOf = ({ otpAlphanumeric = true, otpLength = OTP_LENGTHS.least }: AuthProxySettings) => ({
   alphanumeric: otpAlphanumeric,
   length: otpLength,
@@ -132,11 +137,11 @@ export const otpShapeOf = ({ otpAlphanumeric = true, otpLength = OTP_LENGTHS.lea
 
 const SESSION_SECONDS = 900;
 
-/** How long a sign-in lasts, in digits. */
+/** How long a session lasts, in seconds, as a string of digits. */
 export const sessionSecondsOf = ({ sessionExpirationSeconds = SESSION_SECONDS }: AuthProxySettings): string =>
   String(sessionExpirationSeconds);
 
-/** Of issuers that have a word of their own; any other counts as `oidc`. */
+/** The issuers that are methods of their own; any other is `oidc`. */
 const methodsByIssuer: Record<string, SocialMethod> = {
   [GOOGLE_ISSUER]: "google",
   "accounts.google.com": "google",
@@ -145,10 +150,10 @@ const methodsByIssuer: Record<string, SocialMethod> = {
   "https://limited.facebook.com": "facebook",
 };
 
-/** Of those whom our own issuer knows, the subject begins with where they came from. */
+/** The subjects of this server's own issuer begin with the provider's name. */
 const methodsBySubject = { "x:": "x", "discord:": "discord" } as const;
 
-/** The way to sign in of somebody whom an issuer knows. */
+/** The sign-in method that an issuer's tokens stand for. */
 export function methodOfIssuer(issuer: string, subject: string, ownIssuer: string): AuthMethod {
   const known = methodsByIssuer[issuer];
   if (known) return known;
@@ -157,27 +162,27 @@ export function methodOfIssuer(issuer: string, subject: string, ownIssuer: strin
   return method ?? "oidc";
 }
 
-/** The same of a token, which nobody has verified yet; `field` is where it stands in the request. */
+/** The same for a token that is not verified yet; `field` is its path in the request. */
 export function methodOfToken(token: string, field: string, ownIssuer: string): AuthMethod {
   const { iss, sub } = readToken(token, (reason) => fail("OIDC_TOKEN_INVALID", { field, reason })).claims;
   return methodOfIssuer(iss, sub, ownIssuer);
 }
 
-/** The apps that an organization has set, as issuers know them. */
+/** The client ids of all apps that an organization has configured. */
 export const ownAppsOf = ({ socialLinkingClientIds = [], walletKitSettings }: AuthProxySettings): string[] => [
   ...socialLinkingClientIds,
   ...Object.values(walletKitSettings?.oauthClientIds ?? {}),
 ];
 
-/** Whether an app is the organization's own, as Google knows it. */
+/** Whether a Google client id belongs to one of the organization's own apps. */
 export const isOwnApp = (
   clientId: string,
   { socialLinkingClientIds = [], walletKitSettings }: AuthProxySettings,
 ): boolean => socialLinkingClientIds.includes(clientId) || walletKitSettings?.oauthClientIds?.google === clientId;
 
 /**
- * The address that a verified token shows to be the person's; undefined where its word does not count. Google's counts, in a token for
- * an app of the organization's own: whoever else has an app gets tokens of all who use that one.
+ * The person's email address according to a verified token; undefined if the token is no proof of it. Only Google's tokens are, and only those
+ * for an app of the organization: the owner of any other app receives the tokens of everybody who uses that app.
  */
 export const shownEmailOf = (
   { iss, aud, email, emailVerified }: OidcClaims,
@@ -185,8 +190,8 @@ export const shownEmailOf = (
 ): string | undefined => (iss === GOOGLE_ISSUER && emailVerified && isOwnApp(aud, settings) ? email : undefined);
 
 /**
- * The account that a login names, if it names one. An organization's own users are none of the people whom its proxy is for: who names the
- * organization itself means the account below it that fits.
+ * The account that a login names, if any. The proxy does not serve the organization's own users, so a login that names the organization itself
+ * means the matching account below it.
  */
 export const namedAccount = (
   { organizationId: named }: { organizationId?: string },

@@ -6,13 +6,13 @@ import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { AuthProxyConfig } from "./model.ts";
 
-/** One row for the auth proxy of an organization; it stays when the proxy is disabled, so that its configuration id does. */
+/** The auth proxy of an organization. Disabling keeps the row, so that the configuration id stays the same. */
 export interface StoredAuthProxy {
   configId: string;
-  /** Absent before it was first enabled. */
+  /** Absent until the proxy is first enabled. */
   userId: string | undefined;
   policyId: string | undefined;
-  /** The key that is in force; absent while the proxy is disabled. */
+  /** The current key; absent while the proxy is disabled. */
   publicKey: string | undefined;
   settings: AuthProxySettings;
 }
@@ -34,11 +34,11 @@ export async function findAuthProxy(read: Reader, organizationId: string): Promi
   );
 }
 
-/** What an organization has set; nothing before it has set anything. */
+/** An organization's settings; empty if it has none yet. */
 export const findSettings = async (read: Reader, organizationId: string): Promise<AuthProxySettings> =>
   (await findAuthProxy(read, organizationId))?.settings ?? {};
 
-/** Stores what changes; what is not given stays. */
+/** Stores the given members and leaves the others unchanged. */
 export async function putAuthProxy(
   tx: Transactor,
   organizationId: string,
@@ -61,9 +61,9 @@ export async function putAuthProxy(
 }
 
 /**
- * What was read before the transaction, such as the key to take away or what settings are added to, must still be so in it.
+ * Checks in the transaction that the row is still as it was read before, because the key to remove or the settings to extend come from that.
  *
- * @throws KeysteadError RESOURCE_EXISTS where another request has changed it meanwhile
+ * @throws KeysteadError RESOURCE_EXISTS if another request has changed it meanwhile
  */
 export async function refuseChanged(
   tx: Transactor,
@@ -91,7 +91,7 @@ export async function requireConfig(read: Reader, organizationId: string): Promi
   };
 }
 
-/** An auth proxy that is enabled, with what the signer stamps with for it. */
+/** An enabled auth proxy, with the key with which the signer stamps its requests. */
 export interface EnabledAuthProxy {
   config: ProxyConfig;
   stamping: {

@@ -25,7 +25,7 @@ export const updateAuthProxyConfig = activity({
       fail("FIELD_INVALID", { field: "parameters.captchaEnabled", reason });
     }
   },
-  // What is set already has to do with what is given.
+  // The given settings are checked together with the stored ones.
   async prepare({ intent, read, organization, mailTemplates, id }) {
     const stored = await findAuthProxy(read, organization.id);
     const settings = { ...stored?.settings, ...intent };
@@ -40,9 +40,9 @@ export const updateAuthProxyConfig = activity({
 });
 
 /**
- * A template is filled with the customization beside it, whichever of the two is given and whichever was there.
+ * Checks that the templates can be filled with the customization. Either may be in the request or stored already.
  *
- * @throws KeysteadError FIELD_INVALID naming what is given of them
+ * @throws KeysteadError FIELD_INVALID naming the given one
  */
 async function checkTemplates(
   templates: Templates,

@@ -8,7 +8,7 @@ import {
 } from "../../engine/proxy-call.ts";
 import { oauthClientIds, otpShapeOf, sessionSecondsOf } from "./model.ts";
 
-/** What a wallet kit asks before it shows anything; it sends these without a body. */
+/** The calls that a wallet kit makes before it shows anything. It sends them without a body. */
 
 export const walletKitConfig = proxyCall({
   path: "wallet_kit_config",
@@ -38,7 +38,7 @@ export const walletKitConfig = proxyCall({
   },
 });
 
-/** What is allowed, and of social providers those that are to be shown. */
+/** The allowed sign-in methods; of the social ones, only those that the settings enable for display. */
 function enabledProvidersOf({
   allowedAuthMethods = [...authMethods],
   walletKitSettings,

@@ -26,7 +26,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { isOwnApp, ownAppsOf, shownEmailOf } from "../auth-proxy/model.ts";
 import { findSettings } from "../auth-proxy/store.ts";
 
-/** The parameters that credentials are made from, wherever they are made, in all their versions. */
+/** The parameters for new credentials in all operations that create them, in all versions. */
 
 const apiKeyCurves = ["API_KEY_CURVE_P256", "API_KEY_CURVE_SECP256K1", "API_KEY_CURVE_ED25519"] as const;
 const PublicKey = Type.String({ minLength: 1, maxLength: 256 });
@@ -44,7 +44,7 @@ export const ApiKeyParams = Strict({
 });
 export type ApiKeyParams = Static<typeof ApiKeyParams>;
 
-/** The first version knew one curve. */
+/** The first version supported only one curve. */
 export const upgradeApiKey = (apiKey: Static<typeof ApiKeyParamsV1>): ApiKeyParams => ({
   ...apiKey,
   curveType: "API_KEY_CURVE_P256",
@@ -65,10 +65,10 @@ export const AuthenticatorParams = Strict({
 });
 export type AuthenticatorParams = Static<typeof AuthenticatorParams>;
 
-/** The first version took the browser's credential object as it is. */
+/** The first version took the browser's credential object unchanged. */
 export const AuthenticatorParamsV1 = Strict({
   authenticatorName: Label,
-  /** The user handle of the passkey; nothing here depends on it. */
+  /** The user handle of the passkey. Unused. */
   userId: Type.String({ maxLength: MAX_LABEL_LENGTH }),
   challenge: Type.String({ minLength: 1, maxLength: 4096 }),
   attestation: Strict({
@@ -122,10 +122,11 @@ const credentialTypeOfCurve: Record<ApiKeyCurve, CredentialType> = {
 };
 
 /**
- * A request may bring a thousand keys, and each takes about as long as verifying a signature. Whoever has many lists of them pauses
- * between these; one key takes no turn, so that an invitation is not accepted by the same request meanwhile.
+ * Checks public keys, with a pause between them: a request may have a thousand, and each takes about as long as verifying a signature. Callers
+ * with several lists pause between the lists. A single key is checked without a pause, so that a copy of the same request cannot accept an
+ * invitation meanwhile.
  *
- * @param queue whose turns it takes
+ * @param queue the queue of `pause`
  * @throws KeysteadError FIELD_INVALID naming the first key that is not a public key of its curve
  */
 export async function checkApiKeys(apiKeys: readonly ApiKeyParams[], field: string, queue: string): Promise<void> {
@@ -145,7 +146,7 @@ const publicKeyForm = (curve: ApiKeyCurve): string =>
     ? "must be an Ed25519 public key: 64 hex digits"
     : `must be a compressed public key of ${curve}: 66 hex digits, beginning with 02 or 03`;
 
-/** API keys as they are stored, each public key in its one spelling; `place` is where their list stands in the request. */
+/** API keys as stored, each public key in canonical form; `place` is the path of their list in the request. */
 export const newApiKeys = (apiKeys: readonly ApiKeyParams[], id: IdOf, place: string): NewApiKey[] =>
   apiKeys.map(({ apiKeyName, publicKey, curveType, expirationSeconds }, index) => ({
     id: id(`${place}.${index}`),
@@ -157,7 +158,7 @@ export const newApiKeys = (apiKeys: readonly ApiKeyParams[], id: IdOf, place: st
     expirationSeconds: expirationSeconds === undefined ? null : Number(expirationSeconds),
   }));
 
-/** Passkeys as they are stored. */
+/** Passkeys as stored. */
 export const newAuthenticators = (
   authenticators: readonly CheckedAuthenticator[],
   id: IdOf,
@@ -168,7 +169,7 @@ export const newAuthenticators = (
     id: id(`${place}.${index}`),
   }));
 
-/** OAuth providers as they are stored. */
+/** OAuth providers as stored. */
 export const newOauthProviders = (
   providers: readonly CheckedOauthProvider[],
   id: IdOf,
@@ -176,7 +177,7 @@ export const newOauthProviders = (
 ): NewOauthProvider[] =>
   providers.map(({ isProven: _, provenBy: __, ...provider }, index) => ({ ...provider, id: id(`${place}.${index}`) }));
 
-/** The identifier of what comes into being at a place of the request. */
+/** The id for the resource that is created from the item at this path in the request. */
 type IdOf = (place: string) => string;
 
 /** A passkey whose attestation was verified. */
@@ -201,11 +202,11 @@ export async function verifyAuthenticator(
   return { ...verified, name: authenticatorName, transports };
 }
 
-/** What a request says of a person at an issuer: by a token that was verified, or by claims that need proof. */
+/** An OAuth provider of a request: from a verified token, or from claims that need proof. */
 export type CheckedOauthProvider = Omit<NewOauthProvider, "id"> & ClaimedProvider;
 
 /**
- * What can be said without asking any issuer.
+ * The checks that need no request to an issuer.
  *
  * @throws KeysteadError FIELD_MISSING or USER_QUOTA_EXCEEDED
  */
@@ -215,18 +216,18 @@ export function checkOauthProviders(providers: readonly OauthProviderParams[], f
   if (without >= 0) fail("FIELD_MISSING", { field: `${field}.${without}.oidcToken` });
 }
 
-/** For whom tokens are verified, and by what. */
+/** The organization for which tokens are verified, and the services for it. */
 interface Verifying extends Pick<Services, "oidc"> {
   read: Reader;
   organization: Pick<Organization, "id" | "parentId">;
 }
 
 /**
- * Verifies the tokens. A token proves its own claims and all others of the list with its issuer and subject: the same person,
- * known to another app of the wallet team. Claims beside a token are what is stored. Where the team has said which apps it has, what those
- * know of a person takes a token for one of them: anybody else's app gets tokens of all who use that one, too.
+ * Verifies the tokens. A token proves its own claims and all others in the list with its issuer and subject: they are the same person, known
+ * to another app of the wallet team. If a provider has both a token and claims, the claims are stored. If the team has configured its apps,
+ * claims for one of them need a token for one of them: any other app receives the tokens of everybody who uses that app.
  *
- * @throws KeysteadError OIDC_TOKEN_INVALID, or FIELD_INVALID for claims beside the token of somebody else
+ * @throws KeysteadError OIDC_TOKEN_INVALID, or FIELD_INVALID if claims name another issuer or subject than the token with them
  */
 export async function verifyOauthProviders(
   providers: readonly OauthProviderParams[],
@@ -235,7 +236,7 @@ export async function verifyOauthProviders(
 ): Promise<CheckedOauthProvider[]> {
   const organizationId = rootIdOf(organization);
   const tokens: Awaited<ReturnType<typeof oidc.verify> | undefined>[] = [];
-  // One after the other: each may wait for its issuer, and after one that is refused no other is asked.
+  // One after the other: each may wait for its issuer, and after a rejected token no further issuer is asked.
   for (const [index, { oidcToken }] of providers.entries()) {
     const about = { field: `${field}.${index}.oidcToken`, organizationId };
     tokens.push(oidcToken === undefined ? undefined : await oidc.verify(oidcToken, about));
@@ -261,7 +262,7 @@ export async function verifyOauthProviders(
 
 type WithProviders = { oauthProviders: readonly OauthProviderParams[] };
 
-/** The same for users who are made; `field` is where their list stands. */
+/** The same for new users; `field` is the path of their list. */
 export function checkProvidersOfNewUsers(users: readonly WithProviders[], field: string): void {
   for (const [index, { oauthProviders }] of users.entries()) {
     checkOauthProviders(oauthProviders, `${field}.${index}.oauthProviders`);
@@ -274,7 +275,7 @@ export function checkProvidersOfNewUsers(users: readonly WithProviders[], field:
   }
 }
 
-/** The same for users who are made: they have no provider yet that could prove anything. */
+/** The same for new users. They have no stored provider that could prove claims. */
 export const verifyProvidersOfNewUsers = (
   users: readonly WithProviders[],
   field: string,

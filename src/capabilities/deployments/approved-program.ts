@@ -13,27 +13,27 @@ import type { Reader } from "../../storage/engine.ts";
 import type { DeploymentRow } from "./store.ts";
 
 /**
- * What runs is what was approved: read from the manifest, whose approvals are verified again, and never from the columns beside it, which
- * whoever writes to the database can change by themselves.
+ * Ensures that only approved programs run. They are read from the manifest, whose approvals are verified again, and never from the other columns,
+ * because anybody with write access to the database can change those alone.
  */
 
-/** What a manifest says of the program that runs. */
+/** The program of a manifest. */
 export interface ApprovedProgram {
-  /** SHA-256 of the program, hex. */
+  /** The SHA-256 of the program, in hex. */
   digest: string;
   args: readonly string[];
   publicIngressPort: number;
   healthCheckPort: number;
-  /** Uncompressed points of P-256, hex, lowercase: the only key that the program may be handed. */
+  /** The only quorum key that the program may receive: uncompressed points of P-256 in lowercase hex. */
   quorumPublicKey: string;
-  /** How many shares it takes. */
+  /** The number of shares that reconstruct it. */
   shareThreshold: number;
 }
 
-/** A program that may run, or in plain words why it may not. */
+/** A program that may run, or the reason why it may not. */
 export type Judged = { program: ApprovedProgram; refusal?: undefined } | { program?: undefined; refusal: string };
 
-/** The columns that are held against the manifest. */
+/** The columns that are compared with the manifest. */
 export interface ClaimedDeployment
   extends Pick<
     DeploymentRow,
@@ -64,7 +64,7 @@ const BASE64_DIGITS = 4;
 const BASE64_BYTES = 3;
 const MAX_MANIFEST_BYTES = (MAX_SHOWN_MANIFEST_DIGITS / BASE64_DIGITS) * BASE64_BYTES;
 
-/** Holds a deployment against its manifest, and that against the signatures of its manifest set. */
+/** Compares a deployment with its manifest, and verifies the manifest set's signatures of that manifest. */
 export function judgeDeployment(row: ClaimedDeployment, approvals: readonly GivenApproval[]): Judged {
   const manifest = readManifest(row.manifest);
   if (!manifest) return { refusal: "its manifest cannot be read" };
@@ -103,7 +103,7 @@ export function judgeDeployment(row: ClaimedDeployment, approvals: readonly Give
 }
 
 function readManifest(text: string): Manifest | undefined {
-  // It may have been written by anybody.
+  // Untrusted: anybody with write access to the database could have written it.
   const bytes = Buffer.from(text);
   if (bytes.length > MAX_MANIFEST_BYTES) return undefined;
   try {
@@ -113,7 +113,7 @@ function readManifest(text: string): Manifest | undefined {
   }
 }
 
-/** In which the row says something else than the manifest, or asks for what this runner does not do. */
+/** How the row differs from the manifest, or what in it this runner does not support; undefined if nothing. */
 function differenceOf(
   row: ClaimedDeployment,
   { namespace, pivot, shareSet }: Manifest,
@@ -136,14 +136,13 @@ function differenceOf(
   return undefined;
 }
 
-/** By the digest of all that was looked at. */
+/** By the digest of everything that was judged. */
 const remembered = recentlyUsed<Judged>({ entries: MAX_REMEMBERED_JUDGEMENTS });
 
 /**
- * The same, which is worked out once: an app's status may be asked for all the time, and 50 signatures take 14 ms. Each that is new takes a
- * turn.
+ * The same with a cache: an app's status may be polled all the time, and verifying 50 signatures takes 14 ms. A new judgement pauses first.
  *
- * @param queue whose turn it is
+ * @param queue the queue of `pause`
  */
 export async function judgeOnce(
   row: ClaimedDeployment,
@@ -159,7 +158,7 @@ export async function judgeOnce(
   return judged;
 }
 
-/** The same of a deployment as it stands in the database. */
+/** The same for a deployment as stored in the database. */
 export async function judgeStored(read: Reader, organizationId: string, id: string): Promise<Judged> {
   const row = await read
     .selectFrom("tvc_deployments as d")

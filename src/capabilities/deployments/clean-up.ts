@@ -4,8 +4,8 @@ import { job } from "../../engine/jobs/jobs.ts";
 export const CLEAN_UP_DEPLOYMENT = "clean_up_tvc_deployment";
 
 /**
- * The end of a deployment that was deleted and not restored in time. Its record stays, without the pull secret. One that was restored meanwhile is left
- * alone; if it was deleted again, that has a job of its own.
+ * Cleans up a deployment that was deleted and not restored in time. Its record stays, without the pull secret. A deployment that was restored
+ * meanwhile is left alone; if it was deleted again, that deletion has its own job.
  */
 export const cleanUpDeployment = job({
   name: CLEAN_UP_DEPLOYMENT,

@@ -17,7 +17,7 @@ const Intent = Strict({
   operatorName: Label,
 });
 
-/** The two keys of an operator are accounts of their own: encryption, then signing. */
+/** The two accounts for an operator's keys: encryption, then signing. */
 const accountsAt = ({ path, operatorName }: Static<typeof Intent>): [AccountParams, AccountParams] => {
   const account = (role: number, name: string): AccountParams => ({
     curve: "CURVE_P256",
@@ -60,7 +60,7 @@ export const createTvcOperator = activity({
     const wallet = await requireSealedWallet(read, organization.id, intent.walletId);
     const accounts = await deriveAccounts({ signer, organization, id }, wallet, params);
     const operator = operatorOf(id("operator"), intent, wallet.id, accounts);
-    // Accounts that were deleted can be had again, and their operator is still there.
+    // If these accounts were deleted and are derived again, their operator still exists.
     const known = await findOperator(read, organization.id, operator);
     const operatorId = known?.id ?? operator.id;
     return {
@@ -83,7 +83,7 @@ export const createTvcOperator = activity({
     signPublicKey: accounts[1]?.address ?? "",
   }),
   async alsoStore({ tx, organization, now, prepared: { operator, isKnown, wallet, isNew, accounts } }) {
-    // The wallet may have gone since its keys were derived.
+    // The wallet may have been deleted since its keys were derived.
     if (!isNew) await requireSealedWallet(tx, organization.id, wallet.id);
     await addAccounts(tx, organization.id, wallet.id, accounts, now);
     if (!isKnown) await addOperator(tx, { organizationId: organization.id, now }, operator);

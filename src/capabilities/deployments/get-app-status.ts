@@ -42,7 +42,7 @@ export const getAppStatus = query({
       current.map(({ id }) => id),
       now,
     );
-    // What is ready was looked at by the server that runs it.
+    // A deployment with ready replicas needs no judgement here: the server that runs it has judged it.
     const idle = current.filter(({ id, is_wanted }) => is_wanted === 1 && (runs.get(id)?.readyReplicas ?? 0) === 0);
     const refusals = new Map<string, string>();
     for (const { id } of idle) {

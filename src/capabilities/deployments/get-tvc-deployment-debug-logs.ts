@@ -32,7 +32,7 @@ export const getTvcDeploymentDebugLogs = query({
     if (!isHere && (await findRuns(read, organization.id, [id], now)).has(id)) {
       fail("TVC_LOGS_UNAVAILABLE", { id, reason: "another server runs it" });
     }
-    // In the answer each line has about as much around it as it may have itself.
+    // In the response, the JSON around each line takes about as much as the line may.
     if (isHere) await takeRoom(2 * MAX_SHOWN_LOG_BYTES);
     const seconds = Number(sinceSeconds);
     const written = isHere ? await runner.logsOf(id, tailLines) : [];

@@ -32,7 +32,7 @@ export const getTvcDeploymentProvisioningDetails = query({
     const provisioningState = provisioningStateOf(app, run);
     if (provisioningState === undefined) return {};
     if (provisioningState !== "PROVISIONING_STATE_AWAITING_PROVISION") return { provisioningState };
-    // Each member may have approved, and is named with its keys once more.
+    // Each member may have approved, and each approval repeats the member with its keys.
     await takeRoom(4 * deployment.manifest.length);
     const document = run?.provisioning ?? "";
     const { ephemeralPublicKey } = JSON.parse(document) as { ephemeralPublicKey: string };
@@ -63,7 +63,7 @@ const approvalsBy = (
     return operator ? [{ signature, member: { alias: operator.name, pubKey: operator.public_key } }] : [];
   });
 
-/** As `keystead tvc verify` reads it; of the manifest its very bytes. */
+/** The envelope that `keystead tvc verify` reads. It contains the manifest byte for byte. */
 const envelopeOf = (
   { manifest }: Pick<DeploymentRow, "manifest">,
   approvals: { manifestSetApprovals: ShownApproval[]; shareSetApprovals: ShownApproval[] },

@@ -6,7 +6,7 @@ import { ImageProblem } from "../../providers/oci/registry.ts";
 import type { DeploymentHost } from "./services.ts";
 
 /**
- * What an image's name stands for now, `sha256:…`.
+ * The digest that an image's name resolves to now, `sha256:…`.
  *
  * @throws KeysteadError TVC_IMAGE_VALIDATION_FAILED
  */

@@ -27,7 +27,7 @@ import { validateTvcImage } from "./validate-tvc-image.ts";
 export { Ingress } from "./ingress.ts";
 export { Keeper } from "./keeper.ts";
 
-/** Programs that run once their operators have approved them. */
+/** Deployments: programs that run once their operators have approved them. */
 export const deployments = capability({
   title: "Verifiable deployments",
   operations: [

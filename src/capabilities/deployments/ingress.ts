@@ -17,12 +17,12 @@ import { prepared } from "../../storage/prepared.ts";
 export interface IngressOptions {
   database: Pick<Database, "read">;
   runner: Pick<Runner, "replicasOf">;
-  /** Below which the domains of apps are. */
+  /** The parent domain of the apps' domains. */
   domain: string;
   log: Logger;
 }
 
-/** Those of one connection, which are nobody else's business (RFC 9110 section 7.6.1). */
+/** Headers that concern a single connection and are not forwarded (RFC 9110 section 7.6.1). */
 const HOP_BY_HOP = new Set(
   "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split(
     " ",
@@ -31,7 +31,7 @@ const HOP_BY_HOP = new Set(
 const FIRST_FINAL_STATUS = 200;
 const ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
-/** Passes requests to an app's domain on to a replica of its live deployment that is ready, one after the other. */
+/** Forwards requests for an app's domain to the ready replicas of its live deployment, round-robin. */
 export class Ingress {
   readonly #options: IngressOptions;
   readonly #host: RegExp;
@@ -80,7 +80,7 @@ export class Ingress {
   async #send(appId: string, incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
     const { database, runner } = this.#options;
     const [live] = await selectLive(database.read, { appId });
-    // Whoever asked has gone meanwhile, and nobody would end what was begun for them.
+    // If the client has disconnected meanwhile, nothing would end a request that starts now.
     if (answer.destroyed) return;
     if (!live) return refuse(answer, 404, "there is no such app, or it has no live deployment");
     const ready = (runner.replicasOf(live.id) ?? []).filter(({ isReady, address }) => isReady && isIPv4(address));
@@ -98,7 +98,7 @@ export class Ingress {
     outgoing.on("timeout", () => outgoing.destroy(new Error("the app took too long")));
     outgoing.on("response", (response) => {
       const { statusCode = 0 } = response;
-      // The parser takes any three digits for a status, and nothing below is a final one.
+      // The parser accepts any three digits as a status. Lower ones are not final.
       if (statusCode < FIRST_FINAL_STATUS) return outgoing.destroy(new Error(`its status is ${statusCode}`));
       answer.writeHead(statusCode, withoutHops(response.headers));
       response.pipe(answer);
@@ -109,18 +109,18 @@ export class Ingress {
       this.#options.log.debug({ appId, reason: error.message }, "an app did not answer");
       if (answer.headersSent) answer.destroy();
     });
-    // An answer that switches protocols ends the connection without any other event.
+    // If the response switches protocols, the connection ends without any other event.
     outgoing.on("close", () => refuse(answer, 502, "the app did not answer"));
     answer.once("close", () => outgoing.destroy());
     incoming.pipe(outgoing);
   }
 }
 
-/** An app may go on for ever, and whoever reads too little of it would keep a place from the others for as long. */
+/** Ends responses that the client reads too slowly. An app's response may be endless, and would use a slot for as long. */
 function endWhereNobodyReads(from: IncomingMessage, to: ServerResponse): void {
   let deadline: NodeJS.Timeout | undefined;
   const stop = () => clearTimeout(deadline);
-  // The pipe pauses where the connection takes no more, and goes on when it does.
+  // The pipe pauses when the connection's buffer is full, and resumes when it drains.
   from.on("pause", () => {
     stop();
     deadline = setTimeout(() => to.destroy(), msToReceive(to.writableLength)).unref();
@@ -137,8 +137,8 @@ function forwarded({ headers, socket }: IncomingMessage): OutgoingHttpHeaders {
 }
 
 /**
- * How the program is told where the body ends: as we were, whatever the method is and whichever headers the sender calls those
- * of the connection. Without that, a body would be read as the next request on the connection, which is another one's.
+ * The headers that tell the program where the body ends: those of the incoming request, whatever its method, and even if its `Connection` header
+ * lists them. Without them, the program would read the body as the next request on the connection, which may be another client's.
  */
 function framingOf(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   if (headers["transfer-encoding"] !== undefined) return { "transfer-encoding": "chunked" };

@@ -9,6 +9,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
+  LONGEST_LEASE_MS,
   MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION,
   MAX_KEPT_PROGRAMS,
   MAX_RUN_DEPLOYMENTS,
@@ -22,15 +23,15 @@ import type { Database } from "../../storage/database.ts";
 import { type ApprovedProgram, type Judged, judgeStored } from "./approved-program.ts";
 import { sharesFor, stateProvisioning } from "./provisioning.ts";
 import { unsealPullSecret } from "./pull-secrets.ts";
-import type { DeploymentRow } from "./store.ts";
+import { type DeploymentRow, isLeased } from "./store.ts";
 
 export interface KeeperOptions {
   database: Database;
   runner: Runner;
   images: Images;
-  /** Has the installation state which keys its runner makes, and opens secrets to pull images with. */
+  /** Signs the statements about the runner's keys, and opens pull secrets. */
   signer: AskedSigner<KeeperVerb>;
-  /** Where programs are kept, each under its digest; those that a pull secret was needed for by themselves. */
+  /** The directory for programs. See `fileNameOf` for their names. */
   directory: string;
   clock: Clock;
   log: Logger;
@@ -39,17 +40,17 @@ export interface KeeperOptions {
 type KeeperVerb = "signStatements" | "openJobSecret";
 
 const LOOK_EVERY_MS = 500;
-/** A server that died leaves its deployments to others after this long; a living one says in time that it is there. */
+/** After this time, other servers take over the deployments of a server that died. A living server renews its leases in time. */
 const LEASE_MS = 15_000;
 const RENEW_MS = 5000;
-/** How often it is asked whether programs that nothing runs can still be restored, as long as they are the same. */
+/** How often to check whether stored programs that this server does not run can still be restored, if the set of them has not changed. */
 const FORGET_EVERY_MS = MINUTE_MS;
-/** How long a program rests that could not be fetched. */
+/** How long to wait after a program could not be fetched. */
 const FETCH_PAUSE_MS = 15_000;
-/** When a deployment is looked at again that was refused. */
+/** How long to wait before a refused deployment is judged again. */
 const JUDGE_AGAIN_MS = 15_000;
 
-/** What it takes to run a deployment; its manifest, which may be long, is not looked at again and again. */
+/** The columns for running a deployment. The manifest is not among them: it may be long, and these are read twice a second. */
 const WHAT_RUNS = [
   "d.organization_id",
   "d.id",
@@ -66,9 +67,9 @@ const WHAT_RUNS = [
   "d.public_ingress_port",
 ] as const;
 
-/** What choosing takes, and no more: of each root organization this is read of many at each look. */
+/** Only what choosing needs, because each look reads many candidates of each root organization. */
 interface Candidate extends Pick<DeploymentRow, "organization_id" | "id"> {
-  /** The organization with whose bounds it runs. */
+  /** The organization whose limits apply to it. */
   root_id: string;
 }
 
@@ -90,25 +91,28 @@ interface Wanted
     | "public_ingress_port"
   > {
   parent_id: string | null;
-  /** Of the app, if it was made here: a program is handed that one. */
+  /** The app's quorum key, if it was generated here: only then does the program receive it. */
   quorum_key_id: string | null;
   quorum_public_key: string | null;
   quorum_threshold: number | null;
 }
 
-/** One whose manifest was found to be approved, with what that says. */
+/** A deployment with an approved manifest, and the program of that manifest. */
 type Approved = Wanted & { program: ApprovedProgram };
 
-/** What came of the look at the manifest of a deployment. */
+/** The judgement of a deployment's manifest. */
 interface Judgement {
   judged: Judged;
-  /** The digest of the columns as they were then. */
+  /** The digest of the columns at that time. */
   columns: string;
   at: number;
 }
 
-/** All that is held against the manifest, or says where the program is from: once it is another, the manifest is looked at again. */
+/** A digest of the columns that are compared with the manifest or name the program's source. If it changes, the manifest is judged again. */
 const columnsOf = (row: Wanted): string => hash("sha256", JSON.stringify(row), "base64");
+
+/** Whether a pause is still going on. It is over, too, if the clock was set back to before its beginning. */
+const isPausing = (until: number, pauseMs: number, now: number): boolean => now < until && until - pauseMs <= now;
 
 const rootOf = ({ organization_id: id, parent_id: parentId }: Wanted): string => rootIdOf({ id, parentId });
 
@@ -117,8 +121,8 @@ const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1
 const DIGEST_DIGITS = 64;
 
 /**
- * What a program is kept as: its digest first. One that its registry does not give everybody is not for those who know no more than the
- * digest, so that there follows what nobody can guess.
+ * The file name of a program: its digest, and, if fetching it took a pull secret, a suffix that nobody can guess. Otherwise somebody who knows
+ * only the digest could run a program that its registry would not give them.
  */
 function fileNameOf({
   pivot_digest: digest,
@@ -127,37 +131,37 @@ function fileNameOf({
   return sealed === null ? digest : `${digest}-${createHash("sha256").update(sealed).digest("hex")}`;
 }
 
-/** What this server last said of a deployment that it runs. */
+/** The last state that this server stored of a deployment that it runs. */
 interface Told {
   readyReplicas: number;
-  /** The key that its runner takes shares with; undefined where it has none, or could not be stated. */
+  /** The key to which shares for the runner are encrypted; undefined if it has none. */
   ephemeralPublicKey: string | undefined;
   isProvisioned: boolean;
   leasedUntil: number;
 }
 
-/** What the installation stated of a key. */
+/** The installation's signed statement about a runner's key. */
 interface Stated {
   ephemeralPublicKey: string;
   document: string;
 }
 
 /**
- * Has the runner of this server run what is to run and no other server runs: it leases deployments in the database, fetches
- * their programs, and writes down how many replicas are ready.
+ * Has this server's runner run the wanted deployments that no other server runs: it leases deployments in the database, fetches their programs,
+ * and stores how many replicas are ready.
  */
 export class Keeper {
   readonly #options: KeeperOptions;
   readonly #id = newId();
   readonly #told = new Map<string, Told>();
-  /** By deployment that is wanted. */
+  /** By the id of a candidate. */
   readonly #judgements = new Map<string, Judgement>();
   readonly #restsUntil = new Map<string, number>();
   readonly #stated = new Map<string, Stated>();
   readonly #wrongShares = new Map<string, number>();
   readonly #fetching = new Map<string, Promise<void>>();
   readonly #renewing = new Map<string, Promise<void>>();
-  /** What the programs that nothing ran here were called at the last look at who may restore them, and when that was. */
+  /** The names of the unused programs at the last check whether they can be restored, and the time of that check. */
   #idle: { names: string; since: number } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -179,13 +183,13 @@ export class Keeper {
       });
   }
 
-  /** Stops the programs, and leaves the deployments to other servers. */
+  /** Stops the programs and releases the leases, so that other servers can take over. */
   async close(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#looking;
     await this.#options.runner.close();
-    // A lease that is on its way would outlive the others.
+    // A pending renewal would otherwise store its lease after the deletion below.
     await Promise.all(this.#renewing.values());
     const { database } = this.#options;
     await database
@@ -214,7 +218,7 @@ export class Keeper {
     for (const known of [this.#told, this.#stated, this.#wrongShares]) {
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
     }
-    // A lease that cannot be renewed, as its organization has much to do, ends by itself and keeps no other one waiting.
+    // If an organization is so busy that a lease cannot be renewed in time, only that lease ends; no other deployment waits for it.
     const ours = chosen.filter(({ id }) => (this.#told.get(id)?.leasedUntil ?? 0) > now);
     for (const row of ours) this.#fetch(row);
     const fetched = ours.filter((row) => existsSync(this.#fileOf(row)));
@@ -222,7 +226,7 @@ export class Keeper {
     await this.#forgetPrograms(new Set(rows.map(fileNameOf)), now);
   }
 
-  /** Those that this server is to run: the oldest, within the bounds. */
+  /** The candidates that this server should run: the oldest, within the limits. */
   #choose(candidates: readonly Candidate[], now: number): Candidate[] {
     const ofRoot = new Map<string, number>();
     const isWithin = ({ root_id }: Candidate) => {
@@ -232,7 +236,7 @@ export class Keeper {
     };
     return (
       candidates
-        // What was refused takes nobody's place.
+        // Refused deployments do not count toward the limits.
         .filter(({ id }) => !this.#isRefused(id, now))
         .sort(byId)
         .filter(isWithin)
@@ -240,7 +244,7 @@ export class Keeper {
     );
   }
 
-  /** Those refused that there is room left to look at: if one was set right, it need not wait. */
+  /** As many refused candidates as the limit leaves room for. They are read as well, so that one that was corrected need not wait. */
   #refusedBeside(picked: readonly Candidate[], candidates: readonly Candidate[], now: number): Candidate[] {
     const refused = candidates.filter(({ id }) => this.#isRefused(id, now)).sort(byId);
     return refused.slice(0, MAX_RUN_DEPLOYMENTS - picked.length);
@@ -248,24 +252,24 @@ export class Keeper {
 
   #isRefused(id: string, now: number): boolean {
     const known = this.#judgements.get(id);
-    return known?.judged.refusal !== undefined && now - known.at < JUDGE_AGAIN_MS;
+    return known?.judged.refusal !== undefined && isPausing(known.at + JUDGE_AGAIN_MS, JUDGE_AGAIN_MS, now);
   }
 
-  /** Of rows that were refused and are others now; the next look chooses among them again. */
+  /** Forgets the refusals of rows that have changed since; the next look considers them again. */
   #forgetRefusals(rows: readonly Wanted[]): void {
     for (const row of rows) {
       if (this.#judgements.get(row.id)?.columns !== columnsOf(row)) this.#judgements.delete(row.id);
     }
   }
 
-  /** What is known of its manifest, where that holds: it was approved, or refused not long ago, and nothing was changed since. */
+  /** The last judgement, if it is still valid: nothing has changed since, and the manifest was approved, or refused only recently. */
   #judgementOf(row: Wanted, now: number): Judgement | undefined {
     const known = this.#judgements.get(row.id);
     if (!known || known.columns !== columnsOf(row)) return undefined;
     return known.judged.program || this.#isRefused(row.id, now) ? known : undefined;
   }
 
-  /** Those of them whose manifests are approved; of the others it is said once why they do not run. */
+  /** The deployments with approved manifests. For the others, the reason is logged once. */
   async #approvedOf(rows: readonly Wanted[], now: number): Promise<Approved[]> {
     const approved: Approved[] = [];
     for (const row of rows) {
@@ -291,12 +295,13 @@ export class Keeper {
     return judgement;
   }
 
-  /** Says in the background that this server runs it and how it goes, where that is not known or not for long any more. */
+  /** Renews the lease and the stored state in the background, if the state has changed or the lease ends soon. */
   #renew(row: Wanted, now: number): void {
     const { id } = row;
     const told = this.#told.get(id);
     this.#tellWrongShares(id);
-    if (told && !this.#hasChanged(id, told) && told.leasedUntil - now > LEASE_MS - RENEW_MS) return;
+    const isFresh = told && isLeased(told.leasedUntil, now) && told.leasedUntil - now > LEASE_MS - RENEW_MS;
+    if (isFresh && !this.#hasChanged(id, told)) return;
     if (this.#renewing.has(id)) return;
     const renewed = this.#lease(row)
       .catch(({ message: reason }: Error) => {
@@ -323,10 +328,10 @@ export class Keeper {
     this.#wrongShares.set(id, wrongShares);
   }
 
-  /** What the installation says of the key that the runner made, once for each. */
+  /** The installation's statement about the runner's key, signed once per key. */
   async #stateKey(row: Wanted): Promise<Stated | undefined> {
     const { ephemeralPublicKey } = this.#options.runner.provisioningOf(row.id) ?? {};
-    // A runner that was started anew has another key, and until it has, nobody can open what is encrypted to the last.
+    // A restarted runner makes a new key. Until it has one, there is nothing to state: its previous key can no longer decrypt shares.
     if (ephemeralPublicKey === undefined) return undefined;
     const known = this.#stated.get(row.id);
     if (known?.ephemeralPublicKey === ephemeralPublicKey) return known;
@@ -341,10 +346,10 @@ export class Keeper {
     return (this.#options.runner.replicasOf(id) ?? []).filter(({ isReady }) => isReady).length;
   }
 
-  /** If this server may run it, the database knows that, and how it goes. */
+  /** Stores the lease and the deployment's state, unless another server runs it or it is no longer wanted. */
   async #lease(row: Wanted): Promise<void> {
     const { organization_id, id } = row;
-    // Where it cannot be stated, that is tried again with the next renewal.
+    // If the statement fails, the next renewal tries again.
     const { ephemeralPublicKey } = this.#options.runner.provisioningOf(id) ?? {};
     const stated = await this.#stateKey(row).catch(({ message: reason }: Error) => {
       this.#options.log.warn(
@@ -354,10 +359,10 @@ export class Keeper {
       return undefined;
     });
     const told = await this.#options.database.transact(organization_id, async (tx) => {
-      // Its turn may have come late.
+      // The transaction may have waited until after `close`.
       if (this.#stopped) return undefined;
       const now = this.#options.clock();
-      // The runner may have been started anew since: what was stated of the last one's key is nobody's to encrypt to.
+      // The runner may have restarted since. Nobody should encrypt shares to its previous key, so that statement is not stored.
       const provisioning = this.#options.runner.provisioningOf(id);
       const isOfNow = stated?.ephemeralPublicKey === provisioning?.ephemeralPublicKey;
       const state = {
@@ -373,7 +378,7 @@ export class Keeper {
         .where("organization_id", "=", organization_id)
         .where("id", "=", id)
         .executeTakeFirst();
-      // It was deleted meanwhile, or its whole organization.
+      // The deployment or its organization was deleted meanwhile.
       if (isWanted?.is_wanted !== 1) return undefined;
       const run = await tx
         .selectFrom("tvc_runs")
@@ -381,7 +386,7 @@ export class Keeper {
         .where("organization_id", "=", organization_id)
         .where("deployment_id", "=", id)
         .executeTakeFirst();
-      if (run && run.runner_id !== this.#id && run.leased_until > now) return undefined;
+      if (run && run.runner_id !== this.#id && isLeased(run.leased_until, now)) return undefined;
       const hasChanged =
         run?.ready_replicas !== state.ready_replicas ||
         run.is_provisioned !== state.is_provisioned ||
@@ -411,12 +416,13 @@ export class Keeper {
     else this.#told.delete(id);
   }
 
-  /** Fetches a program in the background, so that a slow registry keeps no other deployment waiting for its lease. */
+  /** Fetches a program in the background, so that a slow registry does not delay the leases of other deployments. */
   #fetch(row: Approved): void {
     const { id } = row;
     const name = fileNameOf(row);
     const { clock, log } = this.#options;
-    if (existsSync(this.#fileOf(row)) || this.#fetching.has(name) || (this.#restsUntil.get(id) ?? 0) > clock()) return;
+    if (existsSync(this.#fileOf(row)) || this.#fetching.has(name)) return;
+    if (isPausing(this.#restsUntil.get(id) ?? 0, FETCH_PAUSE_MS, clock())) return;
     const fetched = this.#store(row)
       .then(() => void this.#restsUntil.delete(id))
       .catch((error: Error) => {
@@ -439,12 +445,12 @@ export class Keeper {
     await mkdir(this.#programs, { recursive: true, mode: 0o711 });
     const temporary = `${file}.${newId()}`;
     await writeFile(temporary, program, { mode: 0o555 });
-    // The mode of a new file is cut by the process's mask.
+    // The umask of the process restricts the mode of a new file.
     await chmod(temporary, 0o555);
     await rename(temporary, file);
   }
 
-  /** What its registry is shown, which the signer opens for each time. */
+  /** The credential for the image's registry. The signer opens it for each fetch. */
   async #credentialFor({ image_url, sealed_pull_secret: sealed }: Wanted): Promise<RegistryCredential | undefined> {
     if (sealed === null) return undefined;
     const { database, signer } = this.#options;
@@ -452,13 +458,13 @@ export class Keeper {
   }
 
   /**
-   * Removes what this server does not run or fetch, and nobody can restore: programs of what other servers run, or none, are fetched again
-   * if their turn comes here.
+   * Removes the programs that this server neither runs nor fetches and that nobody can restore. If this server takes over another deployment
+   * later, it fetches that program again.
    */
   async #forgetPrograms(ours: ReadonlySet<string>, now: number): Promise<void> {
-    // What ran here before a crash is leased in the name of the process that ended, until then.
+    // After a crash, the deployments that ran here are leased to the dead process until then.
     if (now - this.#startedAt <= LEASE_MS || !existsSync(this.#programs)) return;
-    // What is being fetched lies beside it, under its name and an ending.
+    // A program that is being fetched is in a temporary file: the program's name with a suffix.
     const isOurs = (name: string) => ours.has(name) || this.#fetching.has(name.split(".", 1)[0] ?? name);
     const others = (await readdir(this.#programs)).filter((name) => !isOurs(name)).sort();
     if (!this.#mayHaveGone(others)) return;
@@ -468,7 +474,7 @@ export class Keeper {
     }
   }
 
-  /** Whether it is to be asked who can restore these: where they are not those of the last time, and once in a while. */
+  /** Whether to check if these can still be restored: if they are not the same as at the last check, or that was long ago. */
   #mayHaveGone(others: readonly string[]): boolean {
     const now = this.#options.clock();
     const names = others.join(" ");
@@ -503,7 +509,7 @@ export class Keeper {
     };
   }
 
-  /** With what was handed in, until the runner has made the key of it. */
+  /** The app's quorum key, with the submitted shares until the runner has reconstructed it. */
   async #quorumKeyOf(row: Approved): Promise<AwaitedQuorumKey | undefined> {
     const { quorum_key_id } = row;
     const { quorumPublicKey: publicKey, shareThreshold: threshold } = row.program;
@@ -518,7 +524,7 @@ export class Keeper {
   }
 }
 
-/** What is to run and no other server runs: of each root organization and all its sub-organizations the oldest. */
+/** The wanted deployments that no other server runs: the oldest of each root organization, including its sub-organizations. */
 async function findCandidates(read: Database["read"], runnerId: string, now: number): Promise<Candidate[]> {
   const free = read
     .selectFrom("tvc_deployments as d")
@@ -530,7 +536,13 @@ async function findCandidates(read: Database["read"], runnerId: string, now: num
     .select((eb) => eb.fn.coalesce("o.parent_id", "o.id").as("root_id"))
     .where("d.is_wanted", "=", 1)
     .where((eb) =>
-      eb.or([eb("r.runner_id", "is", null), eb("r.runner_id", "=", runnerId), eb("r.leased_until", "<=", now)]),
+      eb.or([
+        eb("r.runner_id", "is", null),
+        eb("r.runner_id", "=", runnerId),
+        eb("r.leased_until", "<=", now),
+        // The same rule as `isLeased`.
+        eb("r.leased_until", ">", now + LONGEST_LEASE_MS),
+      ]),
     );
   const placed = read
     .selectFrom(free.as("free"))
@@ -549,8 +561,8 @@ async function findCandidates(read: Database["read"], runnerId: string, now: num
 }
 
 /**
- * All that is held against the manifests of these, the oldest first. That they are still wanted is not asked, as databases would go by it
- * through all that are: whoever leases one looks.
+ * The rows of these candidates, oldest first. The query does not test `is_wanted`, because databases would then scan all wanted deployments;
+ * `#lease` tests it.
  */
 async function findWanted(read: Database["read"], of: readonly Candidate[]): Promise<Wanted[]> {
   if (of.length === 0) return [];
@@ -576,7 +588,7 @@ async function findWanted(read: Database["read"], of: readonly Candidate[]): Pro
   return rows.sort(byId);
 }
 
-/** Of these files' names those of programs that ran and can be restored, whether or not their registry still has them. */
+/** The file names of programs of deleted deployments that can still be restored. They are kept because their registry may not have them any more. */
 async function findRestorable(read: Database["read"], names: readonly string[]): Promise<Set<string>> {
   const digests = new Set(names.map((name) => name.slice(0, DIGEST_DIGITS)));
   const rows = await read

@@ -13,7 +13,7 @@ export const listTvcApps = query({
   async run({ read, organization, deployments, takeRoom }) {
     const apps = await findApps(read, organization.id);
     const sets = await setsOf(read, organization.id, apps);
-    // Apps may share their sets, and each is shown with all of both.
+    // Apps may share sets, but the response repeats both sets in full for each app.
     await takeRoom(apps.reduce((sum, app) => sum + bytesOfSets(sets(app)), 0));
     return { tvcApps: apps.map((app) => renderApp(app, sets(app), deployments)) };
   },

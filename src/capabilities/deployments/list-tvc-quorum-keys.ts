@@ -4,7 +4,7 @@ import { Id } from "../../engine/fields.ts";
 import { TvcQuorumKey } from "./model.ts";
 import { findQuorumKeys, renderQuorumKey } from "./quorum-keys.ts";
 
-/** About what a share takes in an answer: three identifiers and an envelope in hex. */
+/** The approximate size of a share in a response: three ids and an envelope in hex. */
 const SHOWN_SHARE_BYTES = 512;
 
 export const listTvcQuorumKeys = query({

@@ -13,7 +13,7 @@ import {
 } from "../../kernel/limits.ts";
 import { MAX_IMAGE_REFERENCE_LENGTH, parseImageReference } from "../../providers/oci/reference.ts";
 
-/** An encryption key and a signing key, together. */
+/** An encryption key followed by a signing key. */
 const KEY_PAIR = "two uncompressed points of P-256 in hex, the encryption key and then the signing key";
 export const KeyPair = Type.String({ pattern: `^[0-9a-fA-F]{${KEY_PAIR_DIGITS}}$`, description: KEY_PAIR });
 
@@ -146,7 +146,7 @@ export const TvcOperatorSet = Type.Object(
 );
 export type TvcOperatorSet = Static<typeof TvcOperatorSet>;
 
-/** An uncompressed point of P-256, in lowercase as it is given out here. */
+/** An uncompressed point of P-256, in lowercase as in all responses. */
 export const POINT = "an uncompressed point of P-256: 130 hex digits in lowercase";
 export const Point = Type.String({ pattern: "^04[0-9a-f]{128}$", description: POINT });
 
@@ -158,7 +158,7 @@ export const TvcQuorumKey = Type.Object(
     operatorIds: Type.Array(Type.String()),
     createdAt: Timestamp,
     updatedAt: Timestamp,
-    /** For operators whose keys are elsewhere: each can open its own. */
+    /** For operators whose keys are not on this server: each can decrypt its own share. */
     shares: Type.Array(
       Type.Object({ shareId: Type.String(), operatorId: Type.String(), encryptedShare: Type.String() }),
     ),

@@ -10,11 +10,11 @@ import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { OperatorSetParams, TvcOperator, TvcOperatorSet } from "./model.ts";
 
-/** Operators, who approve manifests with their keys, and the sets that they form. */
+/** Operators, who approve manifests with their keys, and sets of operators. */
 
 export type OperatorRow = Selectable<Schema["tvc_operators"]>;
 
-/** A set with its members, in their order. */
+/** A set with its members, in order. */
 export interface OperatorSet {
   id: string;
   name: string;
@@ -29,18 +29,18 @@ interface Place {
   now: number;
 }
 
-/** The same of what is made of several, with how these are called. */
+/** The same, with the function for new ids. */
 type PlaceOfSet = Place & { id: IdFor };
 
 interface NewOperator {
   name: string;
   /** Hex, lowercase. */
   publicKey: string;
-  /** Whose accounts the keys are, if they are here. */
+  /** The wallet whose accounts hold the keys, if they are on this server. */
   walletId?: string;
 }
 
-/** The operator of this name with these keys; for one of a wallet, of that one. */
+/** The operator with this name, these keys and, if given, this wallet. */
 export async function findOperator(
   read: Reader,
   organizationId: string,
@@ -77,9 +77,9 @@ export async function addOperator(
 }
 
 /**
- * The set with these members, made unless there is one like it.
+ * The set with these members, which is created unless it exists.
  *
- * @throws KeysteadError RESOURCE_NOT_FOUND, TVC_OPERATOR_SET_INVALID for somebody who is in it twice, QUOTA_EXCEEDED
+ * @throws KeysteadError RESOURCE_NOT_FOUND, TVC_OPERATOR_SET_INVALID if an operator is in it twice, QUOTA_EXCEEDED
  */
 export async function ensureSet(
   tx: Transactor,
@@ -126,7 +126,7 @@ export async function ensureSet(
   return { id, name, threshold, operators, createdAt: now, updatedAt: now };
 }
 
-/** The signing keys of operators, whose approvals count once each. */
+/** The signing keys of operators. Each key's approval counts once. */
 export const signersOf = (operators: readonly OperatorRow[]): Set<string> =>
   new Set(operators.map(({ public_key }) => halvesOf(public_key).sign));
 
@@ -137,7 +137,7 @@ function fingerprintOf(name: string, threshold: number, operators: readonly Oper
     .digest("hex");
 }
 
-/** All of the organization, the newest first. */
+/** All operators of the organization, newest first. */
 export async function findOperators(read: Reader, organizationId: string): Promise<OperatorRow[]> {
   const rows = await read
     .selectFrom("tvc_operators")
@@ -166,7 +166,7 @@ export async function requireSet(read: Reader, organizationId: string, id: strin
   );
 }
 
-/** Those of these sets that there are, by their ids. */
+/** The sets with these ids, by id. Missing ones are skipped. */
 export async function findSets(
   read: Reader,
   organizationId: string,

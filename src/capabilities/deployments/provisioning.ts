@@ -22,13 +22,13 @@ import {
 } from "./store.ts";
 
 /**
- * How a deployment gets the quorum key of its app: its runner makes a key of its own, operators hand in their shares encrypted to that, and
- * of enough of them the runner makes the quorum key again.
+ * Gives a deployment the quorum key of its app: its runner makes an ephemeral key, operators submit their shares encrypted to that key, and from
+ * enough shares the runner reconstructs the quorum key.
  */
 
 type ProvisioningShare = Selectable<Schema["tvc_provisioning_shares"]>;
 
-/** Undefined for an app whose quorum key is from elsewhere: its programs run without it. */
+/** Undefined for an app whose quorum key was not generated here: its programs run without the key. */
 export function provisioningStateOf(
   { quorum_key_id }: Pick<AppRow, "quorum_key_id">,
   run: Run | undefined,
@@ -38,12 +38,12 @@ export function provisioningStateOf(
   return run?.provisioning === undefined ? "PROVISIONING_STATE_PENDING" : "PROVISIONING_STATE_AWAITING_PROVISION";
 }
 
-/** A deployment that waits for shares, and from whom. */
+/** A deployment that waits for shares, with the sets of operators. */
 export interface AwaitedProvisioning {
   app: AppRow;
   deployment: DeploymentRow;
   sets: Sets;
-  /** As the document has it. */
+  /** The parsed document. */
   asked: Provisioning;
   document: string;
 }
@@ -70,9 +70,7 @@ export async function requireAwaiting(
   return { app, deployment, sets, asked: JSON.parse(document) as Provisioning, document };
 }
 
-/**
- * What an operator hands in, in the place of what they handed in before.
- */
+/** Stores an operator's share in place of any earlier one. */
 export async function addShare(
   tx: Transactor,
   { deployment, asked }: AwaitedProvisioning,
@@ -99,7 +97,7 @@ export async function addShare(
   await tx.insertInto("tvc_provisioning_shares").values(row).execute();
 }
 
-/** Of this start of its runner, the oldest first. */
+/** The shares for the runner's current key, oldest first. */
 export async function findShares(
   read: Reader,
   { organizationId, deploymentId }: { organizationId: string; deploymentId: string },
@@ -116,7 +114,7 @@ export async function findShares(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The same with what each share is known by, as a runner takes them. */
+/** The same shares in the form that a runner takes: each with the digest that the quorum key has for its operator's share. */
 export async function sharesFor(
   read: Reader,
   { organization_id, id }: Pick<DeploymentRow, "organization_id" | "id">,
@@ -129,7 +127,7 @@ export async function sharesFor(
   return given.map(({ operator_id, share }) => ({ share, digest: digests.get(operator_id) ?? "" }));
 }
 
-/** The document in which the installation says which key the runner of a deployment made. */
+/** The installation's signed document about the key that a deployment's runner made. */
 export async function stateProvisioning(
   { read, signer }: ServiceSigner,
   { organization_id, id }: Pick<DeploymentRow, "organization_id" | "id">,
@@ -145,7 +143,7 @@ export async function stateProvisioning(
   return provisioningDocument(provisioning, key.publicKey, toHex(signature));
 }
 
-/** The share that an operator has of the app's quorum key. @throws KeysteadError TVC_SHARE_REFUSED */
+/** An operator's share of the app's quorum key. @throws KeysteadError TVC_SHARE_REFUSED */
 export async function requireShare(
   read: Reader,
   { organization_id, quorum_key_id }: AppRow,

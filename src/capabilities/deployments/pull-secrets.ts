@@ -9,7 +9,7 @@ import { parseImageReference } from "../../providers/oci/reference.ts";
 import { ImageProblem } from "../../providers/oci/registry.ts";
 import type { Reader } from "../../storage/engine.ts";
 
-/** The key that clients encrypt secrets to pull images with to. */
+/** The key to which clients encrypt pull secrets for images. */
 export const pullSecretKey: ServiceKeyKind = {
   purpose: "tvcPullSecret",
   curve: "CURVE_P256",
@@ -17,16 +17,16 @@ export const pullSecretKey: ServiceKeyKind = {
   publish: (read, now) => publishedPoints(read, pullSecretKey, now),
 };
 
-/** What a stored credential is sealed for. */
+/** The kind under which credentials are sealed. */
 export const PULL_SECRET_KIND = "tvc_pull_secret";
 
-/** Sealed together: a row that names another image does not have the credential shown to another registry. */
+/** Sealed together, so that changing the image in a row does not send the credential to another registry. */
 interface StoredPullSecret {
   registry: string;
   credential: RegistryCredential;
 }
 
-/** Seals what is shown to the registry of this image, as it is stored. */
+/** Seals the credential for the image's registry, for storage. */
 export async function sealPullSecret(
   context: { read: Reader; signer: AskedSigner<"sealJobSecret"> },
   image: string,
@@ -37,9 +37,9 @@ export async function sealPullSecret(
 }
 
 /**
- * What is stored, for the registry of this image.
+ * Opens a stored credential for the image's registry.
  *
- * @throws ImageProblem where it was sealed for another one
+ * @throws ImageProblem if it was sealed for another registry
  */
 export async function unsealPullSecret(
   context: { read: Reader; signer: AskedSigner<"openJobSecret"> },
@@ -67,7 +67,7 @@ const PROBLEMS = {
 };
 
 /**
- * What is shown to the registry of this image; undefined for none.
+ * Decrypts a request's credential for the image's registry; undefined if the request has none.
  *
  * @throws KeysteadError FIELD_INVALID
  */

@@ -9,7 +9,7 @@ import type { Schema } from "../../storage/schema.ts";
 import type { TvcQuorumKey } from "./model.ts";
 import { findOperators, type OperatorRow, type OperatorSet } from "./operators.ts";
 
-/** Quorum keys of apps that were made here, with a share for each of their operators. */
+/** Quorum keys of apps that were generated here, with a share for each operator. */
 
 type QuorumKeyRow = Selectable<Schema["tvc_quorum_keys"]>;
 type ShareRow = Selectable<Schema["tvc_quorum_key_shares"]>;
@@ -18,7 +18,7 @@ export type QuorumKey = QuorumKeyRow & { shares: ShareRow[] };
 const FIELD = "parameters.operatorEncryptKeys";
 
 /**
- * Whose encryption keys these are, the oldest operator of several; in their order.
+ * The operators with these encryption keys, in the same order. If several operators have a key, the oldest.
  *
  * @throws KeysteadError TVC_QUORUM_KEY_INVALID
  */
@@ -60,7 +60,7 @@ export async function addQuorumKey(
   await enforceQuota(tx, quota, { organization_id: organizationId });
 }
 
-/** All of the organization, the newest first. */
+/** All quorum keys of the organization, newest first. */
 export async function findQuorumKeys(read: Reader, organizationId: string): Promise<QuorumKey[]> {
   const keys = await read
     .selectFrom("tvc_quorum_keys")
@@ -75,7 +75,7 @@ export async function findQuorumKeys(read: Reader, organizationId: string): Prom
   return keys.sort((a, b) => (a.id < b.id ? 1 : -1)).map((key) => withShares(key, shares));
 }
 
-/** By its id, or by its public key. */
+/** Finds a quorum key by its id or its public key. */
 export async function findQuorumKey(
   read: Reader,
   organizationId: string,
@@ -104,7 +104,7 @@ const withShares = (key: QuorumKeyRow, shares: readonly ShareRow[]): QuorumKey =
 });
 
 /**
- * Operators who could not make the key again together would keep the app from running for good.
+ * Checks that the share set can reconstruct the quorum key: otherwise the app could never run.
  *
  * @throws KeysteadError TVC_OPERATOR_SET_INVALID
  */

@@ -61,7 +61,7 @@ export const reEncryptTvcQuorumKeyShare = activity({
   async run({ intent: { deploymentId }, tx, organization, id, now, prepared }) {
     const { operator, ephemeralPublicKey, reEncryptedShare: share, signature } = prepared;
     const awaiting = await requireAwaiting(tx, organization.id, deploymentId, now);
-    // The runner may have begun anew since.
+    // The runner may have restarted since, with a new key.
     if (awaiting.asked.ephemeralPublicKey !== ephemeralPublicKey) refuse("attestationDocB64", NOT_CURRENT);
     const provisioningShareId = id("share");
     await addShare(tx, awaiting, operator, { id: provisioningShareId, share, signature }, now);

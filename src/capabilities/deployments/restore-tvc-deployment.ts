@@ -16,7 +16,7 @@ export const restoreTvcDeployment = activity({
     if (deployment.cleaned_up_at !== null) fail("TVC_DEPLOYMENT_CLEANED_UP", { id });
     await requireOpenApp(tx, organizationId, deployment.app_id);
     if (deployment.deleted_at === null) fail("TVC_DEPLOYMENT_NOT_DELETED", { id });
-    // The clean-up that waits for it finds another deletion, or none.
+    // The pending clean-up will then find no deletion, or a later one, and do nothing.
     const isWanted = Number(deployment.approved_at !== null);
     await updateDeployment(tx, deployment, { deleted_at: null, is_wanted: isWanted, updated_at: now });
     return { deploymentId: id };

@@ -1,22 +1,22 @@
 import type { Images } from "../../providers/oci/registry.ts";
 import type { Runner } from "../../runner/runner.ts";
 
-/** What deployments need of the house beside what the engine has for all. */
+/** The services that deployments need in addition to those that the engine gives every operation. */
 
 declare module "../../engine/services.ts" {
   interface Services {
-    /** Where programs of deployments run, and where their images are. */
+    /** The runner for programs, and the access to their images. */
     deployments: DeploymentHost;
   }
 }
 
 export interface DeploymentHost {
-  /** Undefined: this server runs none. */
+  /** Undefined if this server runs no deployments. */
   runner: Pick<Runner, "replicasOf" | "logsOf"> | undefined;
   images: Pick<Images, "resolve">;
-  /** Below which the domains of apps are. */
+  /** The parent domain of the apps' domains. */
   domain: string;
-  /** The newest first. */
+  /** Newest first. */
   qosVersions: readonly [string, ...string[]];
   /** How long a deleted deployment can be restored. */
   cleanUpAfterMs: number;

@@ -3,7 +3,7 @@ import { type Manifest, manifestJson } from "../../crypto/manifests/manifest.ts"
 import { timestampOf } from "../../engine/fields.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
+import { LONGEST_LEASE_MS, MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { CLEAN_UP_DEPLOYMENT } from "./clean-up.ts";
@@ -11,7 +11,7 @@ import type { DeploymentParams, healthCheckTypes, TvcApp, TvcDeployment } from "
 import { findSets, type OperatorSet, renderOperator, renderSet } from "./operators.ts";
 import type { DeploymentHost } from "./services.ts";
 
-/** Apps and their deployments, as rows. */
+/** The rows of apps and their deployments. */
 
 export type AppRow = Selectable<Schema["tvc_apps"]>;
 export type DeploymentRow = Selectable<Schema["tvc_deployments"]>;
@@ -28,7 +28,7 @@ export async function requireApp(read: Reader, organizationId: string, id: strin
 }
 
 /**
- * The app, if something can still be done with it.
+ * The app, if it is not deleted.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND or TVC_APP_DELETED
  */
@@ -37,7 +37,7 @@ export async function requireOpenApp(read: Reader, organizationId: string, id: s
   return app.deleted_at === null ? app : fail("TVC_APP_DELETED", { id });
 }
 
-/** Those that are not deleted, the oldest first. */
+/** The apps that are not deleted, oldest first. */
 export async function findApps(read: Reader, organizationId: string): Promise<AppRow[]> {
   const rows = await read.selectFrom("tvc_apps").selectAll().where("organization_id", "=", organizationId).execute();
   return rows.filter(({ deleted_at }) => deleted_at === null).sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -55,8 +55,8 @@ export async function requireDeployment(read: Reader, organizationId: string, id
 }
 
 /**
- * Those of the newest deployments of an app that a list shows, the newest first, with what each takes in it: as many as fit, and one in
- * any case. The database tells without their being read.
+ * The newest deployments of an app that fit into a list, newest first and at least one, with the size of each in the response. The database
+ * computes the sizes, so that no manifest is read.
  */
 export async function findListed(
   read: Reader,
@@ -81,7 +81,7 @@ export async function findListed(
     .execute();
   const sized = rows.map(({ id, bytes, approvals }) => ({
     id,
-    // A manifest is shown in base64, with its sets, and each approval with its operator.
+    // The response contains the manifest in base64, the sets, and each approval with its operator.
     bytes: 2 * Number(bytes) + bytesOfSets(sets) + Number(approvals) * SHOWN_OPERATOR_BYTES,
   }));
   let total = 0;
@@ -107,13 +107,13 @@ export async function findDeployments(
     .execute();
 }
 
-/** Of one that is not cleaned up, without its manifest. */
+/** A deployment that is not cleaned up, without its manifest. */
 export type OpenDeployment = Pick<
   DeploymentRow,
   "organization_id" | "id" | "replicas" | "deleted_at" | "is_wanted" | "updated_at"
 >;
 
-/** All deployments of an app that are not cleaned up, the newest first: those that something can still be done with. */
+/** All deployments of an app that are not cleaned up, newest first: those that run or can be restored. */
 export async function findOpenDeployments(
   read: Reader,
   organizationId: string,
@@ -129,18 +129,21 @@ export async function findOpenDeployments(
   return rows.sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
-/** How a deployment does on whichever server runs it; nobody knows where none does. */
+/** The state of a deployment on the server that runs it. There is none if no server runs it. */
 export interface Run {
   readyReplicas: number;
-  /** When that changed last. */
+  /** When the state last changed, in milliseconds. */
   since: number;
-  /** The document about the key that the runner takes shares of a quorum key with; undefined where it has none. */
+  /** The signed document about the key to which shares for the runner are encrypted; undefined if it has none. */
   provisioning: string | undefined;
   /** Whether the runner has the quorum key. */
   isProvisioned: boolean;
 }
 
-/** By deployment, of those that some server runs now. */
+/** Whether a lease that ends at `until` is valid now. One that ends too late was granted before the clock was set back. */
+export const isLeased = (until: number, now: number): boolean => until > now && until <= now + LONGEST_LEASE_MS;
+
+/** By the ids of those deployments that a server runs now. */
 export async function findRuns(
   read: Reader,
   organizationId: string,
@@ -156,7 +159,7 @@ export async function findRuns(
     .execute();
   return new Map(
     rows
-      .filter(({ leased_until }) => leased_until > now)
+      .filter(({ leased_until }) => isLeased(leased_until, now))
       .map((row) => [
         row.deployment_id,
         {
@@ -169,7 +172,7 @@ export async function findRuns(
   );
 }
 
-/** What the clean-up waits for is the service's clock alone. */
+/** Queues the clean-up. It waits only for its time, and for nothing outside the service. */
 async function enqueueCleanUp(
   tx: Transactor,
   { organization_id, id }: Pick<DeploymentRow, "organization_id" | "id">,
@@ -187,14 +190,14 @@ async function enqueueCleanUp(
   });
 }
 
-/** Stops it; it can be restored until it is cleaned up. */
+/** Stops a deployment. It can be restored until it is cleaned up. */
 export async function deleteDeployment(
   tx: Transactor,
   row: Pick<DeploymentRow, "organization_id" | "id">,
   times: { now: number; cleanUpAfterMs: number },
 ): Promise<void> {
   await updateDeployment(tx, row, { deleted_at: times.now, is_wanted: 0, updated_at: times.now });
-  // If it is restored, nothing is known of it until it was started again, and its runner has another key.
+  // If it is restored, it has no state until it runs again, and its runner then has another key.
   await forgetRun(tx, row.organization_id, row.id);
   await forgetShares(tx, row.organization_id, row.id);
   await enqueueCleanUp(tx, row, times);
@@ -242,10 +245,10 @@ export async function updateApp(
     .execute();
 }
 
-/** Nothing here runs in an enclave, and the manifest says so: there is nothing that could be measured. */
+/** Programs here do not run in an enclave, so there is nothing to measure. The manifest says so by empty values. */
 const NO_ENCLAVE = { pcr0: "", pcr1: "", pcr2: "", pcr3: "", awsRootCertificate: "", qosCommit: "" };
 
-/** What the operators of an app are asked to approve. */
+/** The manifest that an app's operators approve. */
 export function manifestFor(app: AppRow, params: DeploymentParams, sets: Sets, now: number): string {
   const { publicIngressPort, healthCheckPort, nonce = Math.floor(now / 1000), debugMode = false } = params;
   const ports = [...new Set([publicIngressPort, healthCheckPort])];
@@ -281,7 +284,7 @@ export interface Sets {
   shareSet: OperatorSet;
 }
 
-/** The sets of these apps, each found once. */
+/** The sets of these apps. Each set is read once. */
 export async function setsOf(
   read: Reader,
   organizationId: string,
@@ -298,10 +301,10 @@ export async function setsOf(
   });
 }
 
-/** About what an operator takes in an answer: each key twice, two ids and times, and a name. */
+/** The approximate size of an operator in a response: each key twice, two ids, two times, and a name. */
 const SHOWN_OPERATOR_BYTES = 1024;
 
-/** About what an app's sets take in an answer. */
+/** The approximate size of an app's sets in a response. */
 export const bytesOfSets = ({ manifestSet, shareSet }: Sets): number =>
   SHOWN_OPERATOR_BYTES * (manifestSet.operators.length + shareSet.operators.length);
 
@@ -324,7 +327,7 @@ export const renderApp = (
   enableDebugModeDeployments: app.enable_debug === 1,
 });
 
-/** These deployments of one app, as they are shown. */
+/** These deployments of one app, in the form of responses. */
 export async function renderDeployments(
   read: Reader,
   app: AppRow,
@@ -385,7 +388,7 @@ export async function renderDeployments(
   }));
 }
 
-/** Approvals of these deployments' manifests, the oldest first. */
+/** The approvals of these deployments' manifests, oldest first. */
 export async function findApprovals(
   read: Reader,
   organizationId: string,

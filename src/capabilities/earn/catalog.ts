@@ -8,14 +8,14 @@ import { questions } from "./contracts.ts";
 import type { EarnAsset } from "./model.ts";
 import { type EarnEntry, type EarnSettings, earnChains, earnProviders } from "./services.ts";
 
-/** The vaults that can be earned in: those of the configuration and those that were imported, as far as their chains confirm them. */
+/** The catalog of vaults: those of the configuration and imported ones, if their chains confirm them. */
 
 export type Vault = EarnEntry & { asset: EarnAsset; totalAssets: bigint };
 
-/** A vault, or why an entry is none. */
+/** A vault, or the reason why an entry is not one. */
 export type Checked = { vault: Vault } | { problem: string };
 
-/** The entries of the catalog, the configuration's first; one of both is the configuration's. */
+/** The entries of the catalog, the configuration's first. They take precedence over imported ones of the same vault. */
 export async function catalogOf(read: Reader, { vaults }: EarnSettings): Promise<EarnEntry[]> {
   const imported = await read.selectFrom("earn_vaults").selectAll().limit(MAX_EARN_VAULTS).execute();
   const entries = new Map<string, EarnEntry>();
@@ -35,7 +35,7 @@ export async function catalogOf(read: Reader, { vaults }: EarnSettings): Promise
 /**
  * The entry of a vault.
  *
- * @throws KeysteadError EARN_SETUP_REQUIRED where there is no catalog; FIELD_INVALID for what it does not hold
+ * @throws KeysteadError EARN_SETUP_REQUIRED if the catalog is empty; FIELD_INVALID if it does not contain the vault
  */
 export function requireEntry(catalog: readonly EarnEntry[], vaultAddress: string, chain: EvmChain): EarnEntry {
   if (catalog.length === 0) {
@@ -54,7 +54,7 @@ export function requireEntry(catalog: readonly EarnEntry[], vaultAddress: string
 }
 
 /**
- * What entries of one chain are there: vaults by ERC-4626 with an asset that says its decimals, or not.
+ * Checks for each entry whether there is an ERC-4626 vault on the chain, with an asset that reports its decimals.
  *
  * @throws KeysteadError CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
  */
@@ -90,7 +90,7 @@ export async function checkVaults(evm: EvmNodes, chain: EvmChain, entries: reado
   });
 }
 
-/** Far above any token's; a wrapper has six more than its vault. */
+/** Far more than any token has. A wrapper has six decimals more than its vault. */
 export const MAX_DECIMALS = 77n;
 
 async function decimalsOf(
@@ -109,9 +109,9 @@ async function decimalsOf(
 }
 
 /**
- * The vault of an entry, as its chain has it now.
+ * The vault of an entry, as read from its chain now.
  *
- * @throws KeysteadError FIELD_INVALID saying why it is none; CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
+ * @throws KeysteadError FIELD_INVALID with the reason if there is no such vault; CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
  */
 export async function requireVault(evm: EvmNodes, entry: EarnEntry): Promise<Vault> {
   const [checked] = await checkVaults(evm, entry.chainCaip2, [entry]);
@@ -121,10 +121,10 @@ export async function requireVault(evm: EvmNodes, entry: EarnEntry): Promise<Vau
 }
 
 /**
- * Takes vaults into the catalog, in the place of those that are there under the same address. Nothing is stored where one of them is no
- * vault. Resolves to how many there are then, the configuration's aside.
+ * Adds vaults to the catalog. They replace imported ones with the same address. If one of them is not a vault, nothing is stored. Resolves to
+ * the number of imported vaults afterwards.
  *
- * @param refuse told which entry it is, and why
+ * @param refuse called with the index of the rejected entry and the reason
  */
 export async function importVaults(
   {

@@ -13,7 +13,7 @@ import { addRequest, lastClaim, requireWrapper, type Wrapper } from "./store.ts"
 const Plan = Type.Object({
   due: Type.String(),
   claim: SponsoredPlan,
-  /** The claim before it; absent where there was none. */
+  /** The previous claim; absent if there was none. */
   after: Type.Optional(Type.String()),
 });
 type Plan = Static<typeof Plan>;
@@ -64,7 +64,7 @@ async function planOf(
   return { due: String(due), claim: await planSponsored({ evm, assets, read, organizationId }, { chain, ...call }) };
 }
 
-/** One claim at a time, and each planned after the one before it: another would find nothing, and the service would pay for that. */
+/** Allows one claim at a time. A claim that is planned while another is pending would find nothing left, and the service would pay for it. */
 async function claimBefore(read: Reader, wrapper: Wrapper): Promise<string | undefined> {
   const last = await lastClaim(read, wrapper);
   if (last?.status === "PENDING") refuse(`has a claim on its way, ${last.id}; wait for its end`);

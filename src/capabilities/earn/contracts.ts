@@ -26,8 +26,8 @@ export interface WrapperTerms {
 }
 
 /**
- * What the deployment proxy is given: all terms are part of it and so of the address, and so is whose wrapper it is, as two organizations
- * with the same terms have one each.
+ * The salt and init code for the deployment proxy. All terms and the organization are part of them, and so of the address: two organizations with
+ * the same terms have a wrapper each.
  */
 export const wrapperContract = (
   { organizationId, chain }: { organizationId: string; chain: EvmChain },
@@ -37,13 +37,13 @@ export const wrapperContract = (
   initCode: `${creationCodes[provider]}${words(vaultAddress, clientFeeWallet, clientFeeBps, serviceFeeWallet, serviceFeeBps)}`,
 });
 
-/** Of the splitter, which the wrapper makes first of all: the address that CREATE has for its nonce 1 (EIP-161). */
+/** The address of the splitter, which is the first contract that the wrapper creates: that of CREATE for nonce 1 (EIP-161). */
 export function splitterAddressOf(wrapperAddress: string): string {
   const maker = bytesFromHex(wrapperAddress.slice(2)) as Uint8Array;
   return `0x${toHex(keccak_256(encodeRlp([maker, rlpInteger(1n)]))).slice(24)}`;
 }
 
-/** What is asked of vaults, wrappers and tokens. */
+/** Calls that read from vaults, wrappers and tokens. */
 export const questions = {
   asset: (vault: string): ContractCall => ({ to: vault, data: callData("asset()") }),
   decimals: (token: string): ContractCall => ({ to: token, data: callData("decimals()") }),
@@ -68,7 +68,7 @@ export const questions = {
   }),
 } as const;
 
-/** What is done with them. */
+/** Calls that change their state. */
 export const actions = {
   approve: erc20.approve,
   deposit: (wrapper: string, assets: bigint, account: string): ContractCall => ({
@@ -83,7 +83,7 @@ export const actions = {
     to: wrapper,
     data: callData("redeem(uint256,address,address)", shares, account, account),
   }),
-  /** By the kind of splitter: one account's part, or everybody's at once. */
+  /** Depending on the kind of splitter, pays one account's share, or everybody's at once. */
   claim: (provider: EarnProvider, splitter: string, token: string, account: string): ContractCall => ({
     to: splitter,
     data:
@@ -93,5 +93,5 @@ export const actions = {
   }),
 } as const;
 
-/** An address as answers show it. */
+/** An address as in responses. */
 export const shownAddress = withChecksum;

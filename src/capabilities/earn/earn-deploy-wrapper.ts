@@ -29,7 +29,7 @@ const Intent = Strict({
 });
 type Intent = Static<typeof Intent>;
 
-/** All that the wrapper will be, settled when the request comes: settings and catalog may be others when it is approved. */
+/** Everything about the wrapper, fixed at the time of the request: settings and catalog may have changed when it is approved. */
 const Plan = Type.Object({
   wrapperAddress: Type.String(),
   splitterAddress: Type.String(),
@@ -39,7 +39,7 @@ const Plan = Type.Object({
   asset: Type.String(),
   assetDecimals: Type.Integer(),
   serviceFeeBps: Type.Integer(),
-  /** Absent where the wrapper is on its chain already. */
+  /** Absent if the wrapper is on its chain already. */
   deployment: Type.Optional(SponsoredPlan),
 });
 type Plan = Static<typeof Plan>;
@@ -134,7 +134,7 @@ async function planOf({ evm, assets, earn, read, organization }: Planning, inten
 }
 
 /**
- * The wallet that fees go to must be the organization's own, or one of its sub-organizations'.
+ * The fee wallet must belong to the organization or one of its sub-organizations.
  *
  * @throws KeysteadError FIELD_INVALID
  */

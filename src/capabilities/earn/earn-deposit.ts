@@ -95,14 +95,14 @@ async function planOf({ organization, ...through }: Planning, intent: Intent): P
   }
   const deposit = actions.deposit(wrapperAddress, assets, from);
   const approval = actions.approve(asset.address, wrapperAddress, assets);
-  // Some tokens change an approval only from or to nothing.
+  // Some tokens let an allowance be changed only from or to zero.
   const withdrawal = actions.approve(asset.address, wrapperAddress, 0n);
   const planning = { ...through, organizationId: organization.id };
   const caller = { chain, from, sponsor: intent.sponsor };
-  // Another deposit may be on its way, or wait for approval, that takes of what is left of an allowance: of one without end there is enough.
+  // Another deposit may be pending, or wait for approval, and use a remaining allowance. Only an unlimited one is certain to suffice.
   if (allowance >= ENDLESS) return planCalls(planning, caller, [deposit]);
   return planCalls(planning, caller, allowance === 0n ? [approval, deposit] : [withdrawal, approval, deposit]);
 }
 
-/** More than anybody has of anything: tokens take allowances of so much for lasting, and many do not count them down. */
+/** More than anybody has of any token. Many tokens treat such allowances as unlimited and do not reduce them. */
 const ENDLESS = 1n << 255n;

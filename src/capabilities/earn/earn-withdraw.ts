@@ -75,7 +75,7 @@ async function planOf({ organization, ...through }: Planning, intent: Intent): P
   return planCalls(planning, { chain, from, sponsor: intent.sponsor }, [call]);
 }
 
-/** @throws KeysteadError FIELD_INVALID for more than there is */
+/** @throws KeysteadError FIELD_INVALID for more than the wallet has */
 function callOf(
   { amountValue, signWith }: Intent,
   {
@@ -91,7 +91,7 @@ function callOf(
   }
   if (amountValue === "MAX") return actions.redeem(wrapperAddress, shares, from);
   const assets = BigInt(amountValue);
-  // A vault that does not say what it is worth may pay all the same.
+  // A vault that does not report a value may pay nevertheless.
   if (worth !== undefined && assets > worth) {
     fail("FIELD_INVALID", {
       field: "parameters.amountValue",

@@ -32,9 +32,10 @@ import {
 } from "./store.ts";
 
 /**
- * Waits for the end of a request's last transaction, and books what came of it in one transaction with the request's own end: whoever is
- * told that it is completed finds the totals of the position as they are then. Until no reorganization can give it another end, it looks
- * whether one did, and puts end and totals right; for longer only where the vault does not say what a withdrawal of everything left.
+ * Follows a request's last transaction to its end. The request's end and its effect on the position's totals are stored in one transaction, so
+ * that a reader who sees the request completed also sees the new totals. Until the transaction is final, the job keeps checking whether a
+ * reorganization changed the end, and corrects the end and the totals. It continues beyond that only while the vault does not report what a
+ * full withdrawal left.
  */
 
 export const followEarnRequest = job({
@@ -50,7 +51,7 @@ export const followEarnRequest = job({
     ];
     const wrapper = request && organization && (await findWrapper(read, organization, request.wrapperAddress));
     if (!wrapper) return { next: { do: "finish" } };
-    // Before the outcome: what is settled when that is read is settled as it is read.
+    // Read before the outcome: if the transaction is settled now, the outcome that is read next is final.
     const isFinal = await isSettled(read, organizationId, id);
     const outcome = await sponsoredOutcome(read, organizationId, id);
     const again = { do: "retry", inMs: pauseUntilEnd(clock() - request.createdAt) } as const;
@@ -68,7 +69,7 @@ interface Looking {
   evm: EvmNodes;
 }
 
-/** What a request came to, where that or what it changed in totals is not stored as it is now. */
+/** How a request ended; "known" if that and its effect on totals are stored already. */
 async function newEndOf(
   looking: Looking,
   wrapper: Wrapper,
@@ -83,7 +84,7 @@ async function newEndOf(
 const isStored = (request: EarnRequest, end: RequestEnd): boolean =>
   request.status === end.status && request.transactionHash === end.transactionHash;
 
-/** Whether a request ended as its transaction did. A deployment that failed may be completed all the same. */
+/** Whether the stored end is the one of the transaction. A deployment can be completed although its transaction failed; see `endOf`. */
 const isKnown = (request: EarnRequest, outcome: Ended): boolean =>
   request.status === (isSuccess(outcome) ? "COMPLETED" : "FAILED") && request.transactionHash === hashOf(outcome);
 
@@ -91,8 +92,8 @@ const isSuccess = ({ status, error }: Ended): boolean => status === "INCLUDED" &
 const hashOf = (outcome: Ended): string => ("hash" in outcome ? outcome.hash : "");
 
 /**
- * Whether totals are what they are by a request that ended as it is stored. After a reorganization a withdrawal of everything may have
- * left something else, and what was read with it may have come in after it.
+ * Whether the totals include a request whose end is stored. After a reorganization, a full withdrawal may have left another amount, and requests
+ * that were counted with that amount may have been included after it.
  */
 async function isCounted({ read, evm }: Looking, { chain }: Wrapper, request: EarnRequest): Promise<boolean> {
   const { status, kind, booked, transactionHash } = request;
@@ -112,21 +113,21 @@ const isOfAll = ({ amount }: EarnRequest): boolean => amount === "MAX";
 
 interface End {
   end: RequestEnd;
-  /** By what totals change; undefined where the request is in no totals. */
+  /** How the totals change; undefined if the request does not affect totals. */
   counting?: Counting;
-  /** Whether totals stay as they are for now, as nobody says what a withdrawal of everything left. */
+  /** Whether the totals stay unchanged for now, because the vault does not report what a full withdrawal left. */
   isUnread?: boolean;
 }
 
 interface Counting {
-  /** Where its transaction is. */
+  /** The block of its transaction. */
   blockNumber: number;
-  /** What a withdrawal of everything left, in the asset, and where that was read. */
+  /** What a full withdrawal left, in the asset, and the block at which that was read. */
   rest?: { left: bigint; readAt: BlockRead };
 }
 
 async function noteEnd(tx: Transactor, seen: EarnRequest, { end, counting }: End, now: number): Promise<void> {
-  // What it changed in totals may have been put right since it was read.
+  // Its booking may have been corrected since the request was read.
   const current = await findRequest(tx, seen.organizationId, seen.id);
   const request = { ...seen, booked: current?.booked };
   const change = counting && (await changeBy(tx, request, counting));
@@ -143,15 +144,15 @@ async function noteEnd(tx: Transactor, seen: EarnRequest, { end, counting }: End
 }
 
 interface Change {
-  /** What they become. */
+  /** The new totals. */
   totals: Totals;
-  /** What of that is the request's. */
+  /** The request's part in the change. */
   booked: Booking;
-  /** Whose changes were read with what is left, and have none of their own any more. */
+  /** Later requests that are included in what is left. Their own bookings are removed. */
   read: readonly BookedRequest[];
 }
 
-/** What a completed request changes in totals; undefined where they count it already. */
+/** How a completed request changes the totals; undefined if they include it already. */
 async function changeBy(
   tx: Transactor,
   request: EarnRequest,
@@ -159,25 +160,25 @@ async function changeBy(
 ): Promise<Change | undefined> {
   const before = await totalsOf(tx, request);
   if (rest) return changeByRest(tx, request, rest, before);
-  // What was read there or later counts it already.
+  // Totals that were read at its block or later include it already.
   if (request.booked || blockNumber <= before.readAtBlock) return undefined;
   const amount = BigInt(request.amount);
   const booked = request.kind === "DEPOSIT" ? bookingOf(amount, 0n) : bookingOf(0n, amount);
   return { totals: { ...before, ...totalsWith(before, booked) }, booked, read: [] };
 }
 
-/** What came in while all was going out begins a position of its own. */
+/** The change by a full withdrawal: what is left after it, such as a deposit that was made meanwhile, starts a new position. */
 async function changeByRest(
   tx: Transactor,
   request: EarnRequest,
   { left, readAt }: NonNullable<Counting["rest"]>,
   before: Totals,
 ): Promise<Change | undefined> {
-  // Another one after it has what was left since; or one before it read what this one left.
+  // Either a later full withdrawal has read what is left since, or an earlier one was read after this one and includes it.
   if (await findNextOfAll(tx, request)) return undefined;
   if (!request.booked && before.readAtBlock > readAt.number) return undefined;
   const later = await findBookedAfter(tx, request);
-  // Without what it changed before, and what is in what is left now.
+  // The totals without this request's earlier booking, and without the later requests that are included in what is left.
   let had = request.booked ? totalsWith(before, minus(request.booked)) : before;
   for (const { booked } of later) had = totalsWith(had, minus(booked));
   return {
@@ -196,7 +197,10 @@ const totalsWith = ({ totalDeposited, totalWithdrawn }: Sums, { deposited, withd
   totalWithdrawn: totalWithdrawn + withdrawn,
 });
 
-/** Of a request that came to nothing after all. A withdrawal of everything after it began anew with what was left, whatever had come in by then. */
+/**
+ * Reverts the booking of a request that failed after all. If a full withdrawal followed, the totals started anew with what that left, so only its
+ * booking changes.
+ */
 async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, now: number) {
   const next = await findNextOfAll(tx, request);
   if (next) {
@@ -207,7 +211,7 @@ async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, n
   const { readAtBlock, ...before } = await totalsOf(tx, request);
   const totals = {
     ...totalsWith(before, minus(booked)),
-    // What was read for it is not in them any more.
+    // The totals are no longer those that were read for this request.
     readAtBlock: isOfAll(request) ? await lastReadBefore(tx, request) : readAtBlock,
   };
   return storeTotals(tx, request, totals, now);
@@ -217,20 +221,20 @@ async function endOf(evm: EvmNodes, wrapper: Wrapper, request: EarnRequest, outc
   const transactionHash = hashOf(outcome);
   if (!isSuccess(outcome)) {
     const error = outcome.error?.message ?? "the transaction failed";
-    // Somebody else may have deployed the same contract at its address meanwhile: then it is there all the same.
+    // Somebody else may have deployed the same contract at this address meanwhile. Then the deployment is completed nevertheless.
     const isThere = request.kind === "DEPLOY" && (await codeAt(evm, wrapper.chain, wrapper.wrapperAddress)) !== "0x";
     return { end: isThere ? { status: "COMPLETED", transactionHash } : { status: "FAILED", transactionHash, error } };
   }
   const end = { status: "COMPLETED", transactionHash } as const;
   if (request.kind !== "DEPOSIT" && request.kind !== "WITHDRAW") return { end };
   const receipt = await receiptOf(evm, wrapper.chain, transactionHash);
-  // Taken out again by a reorganization, or a node is behind.
+  // A reorganization has removed the transaction, or the node is behind.
   if (!receipt) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node shows the block" });
   const { blockNumber } = receipt;
   if (!isOfAll(request)) return { end, counting: { blockNumber } };
-  // A node that is behind knows only what was there before: whoever has the withdrawal's own block is asked for that.
+  // A node that is behind would report the state before the withdrawal, so the read is at the withdrawal's own block at least.
   const number = Math.max(await newestBlock(evm, wrapper.chain), blockNumber, request.booked?.readAt?.number ?? 0);
-  // Its hash first: where the block is another by the time of the reading, the next look sees that.
+  // The hash is read first: if the block is replaced before the value is read, the next run notices that.
   const block = await headerAt(evm, wrapper.chain, number);
   if (!block) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node shows the newest block" });
   const left = await valueLeft(evm, wrapper, request.walletAddress, number);
@@ -245,7 +249,7 @@ async function totalsOf(read: Reader, { organizationId, walletAddress, wrapperAd
   return totals.get(wrapperAddress) ?? { totalDeposited: 0n, totalWithdrawn: 0n, readAtBlock: 0 };
 }
 
-/** What a wallet has in a wrapper as of a block, in its asset; undefined where the vault does not say what that is worth. */
+/** The value of a wallet's shares in a wrapper at a block, in the asset; undefined if the vault does not report it. */
 async function valueLeft(
   evm: EvmNodes,
   { chain, wrapperAddress }: Wrapper,

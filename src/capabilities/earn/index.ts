@@ -16,7 +16,7 @@ import { sampleEarnSharePrices } from "./share-prices.ts";
 
 export { importVaults } from "./catalog.ts";
 
-/** Assets that earn in vaults of others, through wrappers that take a fee on what they earn. */
+/** Earn: assets are deposited in third-party vaults, through wrappers that take a fee on the yield. */
 export const earn = capability({
   title: "Earn",
   operations: [

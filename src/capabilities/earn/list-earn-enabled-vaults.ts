@@ -15,10 +15,10 @@ const EnabledVaultItem = Type.Object(
     wrapperAddress: Type.String(),
     provider: Provider,
     caip19: Type.String(),
-    /** What the wrapper holds, of the asset, in its smallest units; absent while the vault does not say what its shares are worth. */
+    /** What the wrapper holds, in the asset's smallest units; absent while the vault does not report what its shares are worth. */
     totalDeposited: Type.Optional(Type.String()),
     display: Display,
-    /** Of a year, as fractions: the vault's, and what both fees leave of it; absent until there are prices a day apart. */
+    /** Yearly yields, as fractions: the vault's, and what is left after both fees. Absent until there are prices a day apart. */
     apyPct: Type.Optional(Type.String()),
     netApyPct: Type.Optional(Type.String()),
     clientFeeBps: Type.String(),
@@ -28,7 +28,7 @@ const EnabledVaultItem = Type.Object(
     deployStatus: OneOf(["PENDING", "COMPLETED", "FAILED"]),
     deployRequestId: Type.String(),
     deployError: Type.Optional(Type.String()),
-    /** These three for the organization that has the wrapper alone; the first two not while the vault does not say what they are. */
+    /** These three are only for the organization that owns the wrapper. The first two are absent while the vault does not report them. */
     claimableClientFee: Type.Optional(Type.String()),
     claimableClientFeeDisplay: Type.Optional(Display),
     clientFeeWallet: Type.Optional(Type.String()),
@@ -92,13 +92,13 @@ export const listEarnEnabledVaults = query({
   },
 });
 
-/** What wrappers hold, and what of it is due to the client; undefined where the vault does not say. */
+/** What a wrapper holds, and how much of it is due to the client; undefined if the vault does not report it. */
 interface Holdings {
   total?: bigint | undefined;
   claimable?: bigint | undefined;
 }
 
-/** Where no contract is deployed yet, there is nothing. */
+/** The amount in a response; 0 if no contract is deployed yet. */
 const amountIn = (answer: string | undefined): bigint | undefined => (answer === "0x" ? 0n : wordIn(answer));
 
 async function holdingsOf(evm: EvmNodes, wrappers: readonly Wrapper[]): Promise<Map<Wrapper, Holdings>> {

@@ -15,8 +15,8 @@ const PositionItem = Type.Object(
     provider: Provider,
     caip19: Type.String(),
     /**
-     * What it would come to now, the fee taken; of the asset, in its smallest units, as all amounts but those for display. Absent while the
-     * vault does not say.
+     * What a withdrawal would pay now, after the fee, in the asset's smallest units, like all amounts except those for display. Absent while the
+     * vault does not report it.
      */
     currentValue: Type.Optional(Type.String()),
     totalDeposited: Type.String(),
@@ -78,7 +78,7 @@ export const listEarnPositions = query({
   },
 });
 
-/** By wrapper, what a wallet has there; undefined where the vault does not say what that is worth. */
+/** The value of a wallet's shares, by wrapper; undefined if the vault does not report it. */
 async function valuesOf(
   evm: EvmNodes,
   wrappers: readonly Wrapper[],

@@ -15,9 +15,9 @@ const VaultItem = Type.Object(
     vaultAddress: Type.String(),
     provider: Provider,
     caip19: Type.String(),
-    /** Of the asset, in its smallest units. */
+    /** In the asset's smallest units. */
     tvl: Type.String(),
-    /** Gross, of a year, as a fraction; absent until there are prices a day apart. */
+    /** The gross yearly yield, as a fraction; absent until there are prices a day apart. */
     apyPct: Type.Optional(Type.String()),
     enabled: Type.Boolean(),
     display: Display,
@@ -93,7 +93,7 @@ export const listEarnVaults = query({
   },
 });
 
-/** All are of one asset, so that the order is that of their worth, whether it has a price or not. */
+/** All hold the same asset, so this is the order of their value even if the asset has no price. */
 const largestFirst = (one: Vault, other: Vault): number =>
   one.totalAssets === other.totalAssets
     ? one.vaultAddress.localeCompare(other.vaultAddress)

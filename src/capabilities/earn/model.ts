@@ -5,7 +5,7 @@ import { OneOf } from "../../engine/fields.ts";
 import { Display, displayOf } from "../history/model.ts";
 import { earnChains, earnProviders } from "./services.ts";
 
-/** Words of the operations on wrappers over vaults that earn. */
+/** The vocabulary of the operations on wrappers and vaults. */
 
 export const EarnAddress = Type.String({
   pattern: "^0x[0-9a-fA-F]{40}$",
@@ -15,9 +15,9 @@ export const EarnAddress = Type.String({
 export const ChainCaip2 = OneOf(earnChains);
 export const Provider = OneOf(earnProviders);
 
-/** A part of each gain, in basis points. */
+/** A share of each gain, in basis points. */
 export const MAX_CLIENT_FEE_BPS = 4000;
-/** The same with the service's part; contracts hold both. */
+/** The same, including the service's share. The contracts enforce both limits. */
 export const MAX_FEE_BPS = 5000;
 
 export const AssetId = Type.String({
@@ -26,10 +26,10 @@ export const AssetId = Type.String({
     "the CAIP-19 identifier of a token, such as eip155:8453/erc20:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
 });
 
-/** An amount as people read it, by the asset's price where it has one. */
+/** An amount for display, with its value if the asset has a price. */
 export { Display };
 
-/** What vaults and wrappers hold. */
+/** The asset that a vault or wrapper holds. */
 export interface EarnAsset {
   chain: EvmChain;
   /** Lowercase. */
@@ -42,7 +42,7 @@ export const caip19Of = ({ chain, address }: Pick<EarnAsset, "chain" | "address"
 export const shownAmount = (assets: AssetBook, asset: EarnAsset, amount: bigint): Static<typeof Display> =>
   displayOf(assets, { caip19: caip19Of(asset), decimals: asset.decimals }, amount);
 
-/** What polls of requests answer, with the transaction under a name of its own. */
+/** The common fields of polls of requests. Each poll adds the transaction hash under a name of its own. */
 export const statusFields = {
   status: OneOf(["PENDING", "COMPLETED", "FAILED"]),
   error: Type.Optional(Type.String()),

@@ -25,23 +25,23 @@ import { findSigningKey } from "../signing/store.ts";
 import { type NewSponsoredSend, planSponsored, sponsorSend } from "../sponsoring/store.ts";
 
 /**
- * Calls of a wallet, the last of which is what they are for: transactions that it signs and pays for, one after the other, or one batch
- * that this service pays for.
+ * A wallet's calls: the last one is the purpose, the ones before it are approvals. They are sent either as transactions that the wallet signs and
+ * pays for, one after the other, or as one batch that this service pays for.
  */
 
 export const Transactions = Type.Object({ transactions: Type.Array(SponsoredPlan, { minItems: 1, maxItems: 3 }) });
 export type Transactions = Static<typeof Transactions>;
 
-/** Where no node can be told to try several calls at once: far above what any vault takes. What is not used is not paid. */
+/** Used if no node can simulate several calls together: far more than any vault needs. Unused gas is not paid for. */
 const GAS_WITHOUT_ESTIMATE = 2_000_000n;
 
 /**
- * What a call may take beyond its estimate for each place of storage that was cleared by what comes before it, of the same request or of an
- * earlier one that waits: to fill one again takes so much more gas than to change it (EIP-2929); within one transaction, as it is
- * estimated, it does not. What is not used is not paid.
+ * The gas that a call may need beyond its estimate for each storage slot that an earlier call cleared, in the same request or in an earlier
+ * pending one. Setting a cleared slot costs this much more than changing a set one (EIP-2929), but not within one transaction, which is how the
+ * calls are estimated. Unused gas is not paid for.
  */
 const GAS_OF_A_PLACE = 17_100n;
-/** Of a deposit or withdrawal: shares and their sums of wrapper and vault, what the vault holds, what the wrapper remembers, an allowance. */
+/** The slots of a deposit or withdrawal: shares and total shares of wrapper and vault, the vault's assets, the wrapper's state, an allowance. */
 const CLEARED_PLACES = 8n;
 
 interface Planning {
@@ -52,7 +52,7 @@ interface Planning {
 
 type OwnCalls = readonly [ContractCall, ...ContractCall[]];
 
-/** Who calls, and whether this service pays. */
+/** The calling account, and whether this service pays. */
 interface Caller {
   chain: EvmChain;
   from: string;
@@ -60,7 +60,7 @@ interface Caller {
 }
 
 /**
- * Settles how the calls of a wallet are sent. Those that would revert are planned as what is never sent.
+ * Plans how a wallet's calls are sent. Calls that would revert are planned as failed and never sent.
  *
  * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE
  */
@@ -79,8 +79,8 @@ export async function planCalls(
 }
 
 /**
- * Settles gas and fees of calls that an account makes one after the other. Where all of them together would revert, none is sent: the
- * first is planned as one that fails, and the others are of no use without it.
+ * Plans gas and fees for calls that an account sends one after the other. If one of them would revert, none is sent: the first is planned as
+ * failed, and the others depend on it.
  *
  * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE, FEE_CAP_EXCEEDED
  */
@@ -100,7 +100,7 @@ export async function planTransactions(
   const [first] = calls;
   const estimates: bigint[] = [];
   for (const [index, call] of calls.entries()) {
-    // What comes after another call can only be tried together with it.
+    // A call that follows others can only be simulated together with them.
     const estimate =
       index === 0
         ? await estimateGas(evm, caip2, { from, ...call, value: 0n })
@@ -109,7 +109,7 @@ export async function planTransactions(
       const revert = await revertFor({ evm, read, organizationId }, call, estimate.revert);
       return { transactions: [{ ...planOf(first, 0n), revert }, ...calls.slice(1).map((one) => planOf(one, 0n))] };
     }
-    // Before the last one are approvals, with an allowance each.
+    // The calls before the last one are approvals, each of which sets one allowance.
     const places = index === calls.length - 1 ? CLEARED_PLACES : 1n;
     estimates.push(gasWithRoom(estimate.gas) + places * GAS_OF_A_PLACE);
   }
@@ -130,9 +130,9 @@ async function rehearsed(evm: EvmNodes, chain: EvmChain, from: string, calls: re
 }
 
 /**
- * Queues them, in the transaction that stores their activity; their ids are `idOf` each, the last one's being that of the whole.
+ * Queues the transactions, in the database transaction that stores their activity. Resolves to the id of the last one, which stands for all.
  *
- * @param purpose what is paid for, where this service pays
+ * @param purpose what this service pays for, if it does
  * @throws KeysteadError QUOTA_EXCEEDED, and what `sponsorSend` throws
  */
 export async function queueTransactions(
@@ -156,11 +156,11 @@ export async function queueTransactions(
   return ids.at(-1) as string;
 }
 
-/** What policies see: what all of them share. */
+/** The facts for policies: those that all transactions share. */
 export const factsOf = (read: Reader, organizationId: string, { transactions }: Transactions): Promise<PolicyFacts> =>
   factsOfSeveral(read, organizationId, transactions as [Plan, ...Plan[]]);
 
-/** The last call, what all are for: on which chain, from whose wallet, and to whom. */
+/** The last call, which is the purpose of all: its chain, wallet and recipient. */
 export function mainOf({ transactions }: Transactions): { chain: EvmChain; wallet: string; to: string } {
   const { caip2: chain, from, to, execution } = transactions.at(-1) as Plan;
   if (!execution) return { chain, wallet: from, to };

@@ -1,15 +1,15 @@
 import type { EvmChain } from "../../chains/evm/networks.ts";
 
-/** What Earn needs of the house beside what the engine has for all. */
+/** The services that Earn needs in addition to those that the engine gives every operation. */
 
 declare module "../../engine/services.ts" {
   interface Services {
-    /** The operator's vaults to earn in, and what the service takes. */
+    /** The operator's vaults, and the service's fee. */
     earn: EarnSettings;
   }
 }
 
-/** The chains that vaults to earn in can be on ... */
+/** The chains that vaults can be on ... */
 export const earnChains = [
   "eip155:1",
   "eip155:8453",
@@ -30,14 +30,14 @@ export interface EarnEntry {
   chainCaip2: EarnChain;
   provider: EarnProvider;
   name: string;
-  /** Empty where the protocol has none. */
+  /** Empty if the protocol has none. */
   curator: string;
 }
 
 export interface EarnSettings {
-  /** The service's part of what vaults earn, in basis points; of wrappers that are deployed from now on. */
+  /** The service's share of the yield, in basis points. It applies to wrappers that are deployed from now on. */
   serviceFeeBps: number;
-  /** Lowercase; that of the sponsor unless it is set. */
+  /** Lowercase; the sponsor's wallet if undefined. */
   serviceFeeWallet: string | undefined;
   vaults: readonly EarnEntry[];
 }

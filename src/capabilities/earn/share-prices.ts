@@ -16,27 +16,27 @@ import { catalogOf, MAX_DECIMALS } from "./catalog.ts";
 import { questions } from "./contracts.ts";
 import { type EarnEntry, earnChains } from "./services.ts";
 
-/** What shares of vaults were worth at times, and the yearly yield that this comes to. */
+/** The prices of vault shares over time, and the yearly yields that follow from them. */
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 const WINDOW = 7 * DAY;
-/** Clocks of chains go before ours by less; what is later is no time of a block. */
+/** A chain's clock may be ahead of ours by less than this. A later timestamp is not that of a real block. */
 const EARLY_SECONDS = HOUR;
-/** Of yields, as a fraction: 10,000 percent. */
+/** The highest credible yield, as a fraction: 10,000 percent. */
 const HIGHEST_YIELD = 100;
 const PRECISION = 10n ** 15n;
 
 interface Price {
-  /** Of the block, in seconds. */
+  /** The timestamp of the block, in seconds. */
   at: number;
   blockNumber: number;
-  /** Of one whole share, in the asset's smallest units. */
+  /** The price of one whole share, in the asset's smallest units. */
   assets: bigint;
 }
 
-/** Notes once an hour what a share of each vault is worth. */
+/** Stores the share price of each vault once an hour. */
 export const sampleEarnSharePrices = reconciler({
   name: "sample_earn_share_prices",
   everyMs: HOUR_MS,
@@ -47,7 +47,7 @@ export const sampleEarnSharePrices = reconciler({
       const vaults = entries.filter((one) => one.chainCaip2 === chain);
       if (vaults.length === 0) continue;
       const prices = await pricesOf(evm, chain, vaults).catch((error: unknown) => {
-        // The others' prices do not wait for a chain that is away.
+        // An unavailable chain does not delay the prices of the others.
         if (!(error instanceof KeysteadError)) throw error;
         log.warn({ chain, reason: error.message }, "what shares of vaults are worth could not be read");
         return new Map<string, Price>();
@@ -88,7 +88,7 @@ async function storePrices(
   );
 }
 
-/** All prices of a block go together: there are few. */
+/** Deletes all prices of a block together: there are few. */
 async function prunePrices(database: Pick<Database, "transact">, beforeMs: number): Promise<void> {
   const before = Math.floor(beforeMs / 1000);
   await deleteInPortions(database, async (tx, limit) => {
@@ -134,8 +134,8 @@ async function pricesOf(evm: EvmNodes, chain: EvmChain, vaults: readonly EarnEnt
 }
 
 /**
- * The gross yearly yield of a vault, a fraction; undefined until there are prices a day apart, where the newest is older than a day, and for
- * what is beyond belief.
+ * The gross yearly yield of a vault, as a fraction. Undefined until there are prices a day apart, if the newest price is older than a day, and
+ * if the yield is not credible.
  *
  * @param vault lowercase
  * @param now milliseconds
@@ -147,14 +147,14 @@ export async function yieldOf(read: Reader, vault: PricedVault, now: number): Pr
   if (!row) return undefined;
   const oldest = priceOf(row);
   if (newest.at - oldest.at < DAY) return undefined;
-  // Before any division: what grew so much is beyond belief over any time, and its quotient is no number to count with.
+  // Before the division: such growth is not credible over any period, and its quotient may be too large for a number.
   if (newest.assets > oldest.assets * BigInt(HIGHEST_YIELD + 1)) return undefined;
   const growth = Number((newest.assets * PRECISION) / oldest.assets) / Number(PRECISION);
   const rate = growth ** (YEAR / (newest.at - oldest.at)) - 1;
   return rate <= HIGHEST_YIELD ? rate : undefined;
 }
 
-/** The yields of some vaults; each is looked for once, however often it is among them. */
+/** The yields of these vaults. A vault that is listed several times is read once. */
 export async function yieldsOf(
   read: Reader,
   vaults: readonly PricedVault[],
@@ -167,13 +167,13 @@ export async function yieldsOf(
   return (vault) => rates.get(nameOf(vault));
 }
 
-/** As answers show it: a fraction with six digits behind the point. */
+/** A yield as in responses: a fraction with six decimal places. */
 export function shownYield(rate: number): string {
   const shown = rate.toFixed(6);
   return shown === "-0.000000" ? "0.000000" : shown;
 }
 
-/** What fees leave of it; of a loss nobody takes any. */
+/** The yield after fees. There is no fee on a loss. */
 export const netYield = (rate: number, feeBps: number): number => (rate > 0 ? rate * (1 - feeBps / 10_000) : rate);
 
 type PricedVault = { chain: EvmChain; address: string };

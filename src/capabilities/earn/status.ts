@@ -4,7 +4,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { sponsoredOutcome } from "../sponsoring/store.ts";
 import { type EarnRequest, type RequestKind, requireRequest } from "./store.ts";
 
-/** A request as polls show it; the hash from when its last transaction is signed. */
+/** A request's status for polls, with the transaction hash once its last transaction is signed. */
 export async function shownStatus(
   read: Reader,
   organization: Organization,

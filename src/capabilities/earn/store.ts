@@ -10,10 +10,10 @@ import type { Schema } from "../../storage/schema.ts";
 import type { EarnAsset } from "./model.ts";
 import type { EarnChain, EarnProvider, earnChains } from "./services.ts";
 
-/** Wrappers of organizations, what was asked of them, and what wallets have there. Addresses are lowercase. */
+/** The wrappers of organizations, the requests for them, and the positions of wallets. Addresses are lowercase. */
 
 export interface Wrapper {
-  /** Of the parent organization that has it. */
+  /** The parent organization that owns it. */
   organizationId: string;
   wrapperAddress: string;
   splitterAddress: string;
@@ -34,7 +34,7 @@ export type RequestKind = Schema["earn_requests"]["kind"];
 
 export interface EarnRequest {
   organizationId: string;
-  /** Also of its last transaction. */
+  /** Also the id of its last transaction. */
   id: string;
   kind: RequestKind;
   wrapperAddress: string;
@@ -44,16 +44,16 @@ export interface EarnRequest {
   status: Schema["earn_requests"]["status"];
   transactionHash: string;
   error: string | undefined;
-  /** What it changed in the totals of its position. */
+  /** Its effect on the totals of its position. */
   booked: Booking | undefined;
   createdAt: number;
 }
 
-/** A change of totals, of the asset; either may be negative. */
+/** A change of totals, in the asset. Either amount may be negative. */
 export interface Booking {
   deposited: bigint;
   withdrawn: bigint;
-  /** Of a withdrawal of everything: the block as of which it was read what was left. */
+  /** For a full withdrawal, the block at which the remaining value was read. */
   readAt?: BlockRead;
 }
 
@@ -62,13 +62,13 @@ export interface BlockRead {
   hash: string;
 }
 
-/** Those of an organization, or of the parent whose wrappers it uses; the oldest first. */
+/** The wrappers of an organization, or of the parent whose wrappers it uses; oldest first. */
 export async function findWrappers(read: Reader, organization: Organization): Promise<Wrapper[]> {
   const rows = await selectWrappers(read, { organizationId: rootIdOf(organization) });
   return rows.sort((one, other) => one.created_at - other.created_at).map(wrapperOf);
 }
 
-/** The wrapper at an address, in the organization or its parent; undefined where neither has one there. */
+/** The wrapper at an address, of the organization or its parent; undefined if neither has one there. */
 export async function findWrapper(
   read: Reader,
   organization: Organization,
@@ -80,7 +80,7 @@ export async function findWrapper(
 }
 
 /**
- * The wrapper at an address, whether it is deployed yet or not.
+ * The wrapper at an address, even if it is not deployed yet.
  *
  * @throws KeysteadError EARN_SETUP_REQUIRED
  */
@@ -98,7 +98,7 @@ export async function requireKnownWrapper(
 }
 
 /**
- * A wrapper that is there to be used.
+ * A wrapper that is deployed.
  *
  * @throws KeysteadError EARN_SETUP_REQUIRED; FIELD_INVALID for another chain
  */
@@ -125,7 +125,7 @@ export async function requireWrapper(
   });
 }
 
-/** Must hold the organization's scope, so that its wrappers are counted one after the other. */
+/** The transaction must hold the organization's scope, so that concurrent additions cannot exceed the limit. */
 export async function addWrapper(tx: Transactor, wrapper: Wrapper, now: number): Promise<void> {
   await tx
     .insertInto("earn_wrappers")
@@ -171,7 +171,7 @@ export const setDepositsDisabled = preparedWrite<WrapperKey & { depositsDisabled
     .returning("wrapper_address"),
 );
 
-/** Stores what was asked of a wrapper on its chain; a job follows it unless it is over already. */
+/** Stores a request for a wrapper on its chain. A job follows it unless it has ended already. */
 export async function addRequest(
   tx: Transactor,
   chain: EvmChain,
@@ -219,7 +219,7 @@ export async function findRequest(read: Reader, organizationId: string, id: stri
   return row && requestOf(row);
 }
 
-/** The last deployments of wrappers of one organization, by their ids. */
+/** The latest deployment requests of an organization's wrappers, by id. */
 export async function findDeployments(read: Reader, wrappers: readonly Wrapper[]): Promise<Map<string, EarnRequest>> {
   const [first] = wrappers;
   if (!first) return new Map();
@@ -236,7 +236,7 @@ export async function findDeployments(read: Reader, wrappers: readonly Wrapper[]
   return new Map(rows.map((row) => [row.id, requestOf(row)]));
 }
 
-/** @throws KeysteadError RESOURCE_NOT_FOUND, for a request of another kind too */
+/** @throws KeysteadError RESOURCE_NOT_FOUND, also for a request of another kind */
 export async function requireRequest(
   read: Reader,
   organizationId: string,
@@ -248,7 +248,7 @@ export async function requireRequest(
   return fail("RESOURCE_NOT_FOUND", { kind: `${kind.toLowerCase()} request of earn`, id, organizationId });
 }
 
-/** The last claim from a wrapper that is on its way or came to a good end; undefined where there is none. */
+/** The last claim from a wrapper that is pending or succeeded; undefined if there is none. */
 export async function lastClaim(
   read: Reader,
   { organizationId, wrapperAddress }: WrapperKey,
@@ -263,9 +263,9 @@ export type RequestEnd =
   | { status: "FAILED"; transactionHash: string; error: string };
 
 /**
- * Notes how a request ended. Resolves to whether this call has, which it has not where the request is not as it was read any more.
+ * Stores how a request ended. Resolves to false, and stores nothing, if the request has changed since it was read.
  *
- * @param booked what that changed in totals
+ * @param booked its effect on totals
  */
 export async function endRequest(
   tx: Transactor,
@@ -283,7 +283,7 @@ export async function endRequest(
 /** A request that changed the totals of its position. */
 export type BookedRequest = EarnRequest & { booked: Booking };
 
-/** Those of the same position that were asked for after a request and changed its totals; the oldest first. */
+/** Requests of the same position that were made after a request and changed the totals; oldest first. */
 export async function findBookedAfter(read: Reader, request: EarnRequest): Promise<BookedRequest[]> {
   const rows = await selectBooked(read, request)
     .where("created_at", ">", request.createdAt)
@@ -292,7 +292,7 @@ export async function findBookedAfter(read: Reader, request: EarnRequest): Promi
   return rows.map(requestOf).filter(isBooked);
 }
 
-/** The first withdrawal of everything of the same position that was asked for after a request and changed its totals. */
+/** The first full withdrawal from the same position that was requested after a request and changed the totals. */
 export async function findNextOfAll(read: Reader, request: EarnRequest): Promise<BookedRequest | undefined> {
   const rows = await selectBooked(read, request)
     .where("created_at", ">", request.createdAt)
@@ -303,7 +303,7 @@ export async function findNextOfAll(read: Reader, request: EarnRequest): Promise
   return rows.map(requestOf).find(isBooked);
 }
 
-/** The block as of which it was last read what is left of a position, by a withdrawal of everything before a request; 0 for none. */
+/** The block at which the remaining value was read for the last full withdrawal before a request; 0 if there is none. */
 export async function lastReadBefore(read: Reader, request: EarnRequest): Promise<number> {
   const rows = await selectBooked(read, request)
     .where("created_at", "<", request.createdAt)
@@ -327,7 +327,7 @@ const selectBooked = (read: Reader, { organizationId, wrapperAddress, walletAddr
     .where("status", "=", "COMPLETED")
     .where("booked", "is not", null);
 
-/** Sets what a request changed in totals; undefined for nothing. */
+/** Sets a request's effect on totals; undefined if it has none. */
 export async function noteBooking(
   tx: Transactor,
   { organizationId, id }: Pick<EarnRequest, "organizationId" | "id">,
@@ -354,11 +354,11 @@ function bookingOf(stored: string | null): Booking | undefined {
   return { deposited: BigInt(deposited), withdrawn: BigInt(withdrawn), ...readAt };
 }
 
-/** What a wallet put into a wrapper and took out of it. */
+/** What a wallet has deposited into a wrapper and withdrawn from it. */
 export interface Totals {
   totalDeposited: bigint;
   totalWithdrawn: bigint;
-  /** The block by which they were last read from the chain: what it and those before it have is in them. */
+  /** The block at which they were last read from the chain: they include everything up to this block. */
   readAtBlock: number;
 }
 type PositionKey = Pick<EarnRequest, "organizationId" | "walletAddress" | "wrapperAddress">;
@@ -382,7 +382,7 @@ export async function findTotals(
   );
 }
 
-/** Totals as the API shows them. While requests are put right one after the other that a reorganization changed, they may be negative. */
+/** Totals for the API, never negative. Stored totals may be, while requests that a reorganization changed are corrected one by one. */
 export function shownTotals(totals: Totals | undefined): Pick<Totals, "totalDeposited" | "totalWithdrawn"> {
   const { totalDeposited = 0n, totalWithdrawn = 0n } = totals ?? {};
   const atLeastNothing = (amount: bigint) => (amount < 0n ? 0n : amount);

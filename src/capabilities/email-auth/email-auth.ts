@@ -18,7 +18,7 @@ const fields = {
   apiKeyName: Type.Optional(Label),
   invalidateExisting: Type.Optional(Type.Boolean()),
 };
-/** The first two are the same. */
+/** Versions 1 and 2 have the same intent. */
 const OlderIntent = Strict({ ...fields, ...olderCustomization });
 const older = { intent: OlderIntent, upgrade: upgradeCustomization<Static<typeof OlderIntent>> };
 
@@ -41,7 +41,7 @@ export const emailAuth = activity({
     changesOn(view, (draft) => {
       const type = "CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256";
       const feature = "FEATURE_NAME_EMAIL_AUTH";
-      // That the user reads the mail at this address is the server's word alone.
+      // Only the server vouches that the user reads the mail at this address.
       const key = { id: id("apiKey"), what: "Email Auth", type, grade: "server", feature, now } as const;
       addMailedKey(draft, prepared, intent, key);
     }),

@@ -35,7 +35,7 @@ export const initUserEmailRecovery = activity({
     changesOn(view, (draft) => {
       const feature = "FEATURE_NAME_EMAIL_RECOVERY";
       const key = { id: id("apiKey"), what: "Recovery", type: RECOVERY_KEY, grade: "recovery", feature, now } as const;
-      // Two mails may be on their way; the first that is used ends all of them.
+      // Several mails may be pending. The first one that is used invalidates the others.
       addMailedKey(draft, prepared, { invalidateExisting: false }, key);
     }),
   alsoStore: queueMailedKey,

@@ -25,11 +25,11 @@ import { queueMail, type SealedMail, sealMail } from "../messages/store.ts";
 import { addIssuedKey, type IssuedKey, issueKey } from "../sessions/store.ts";
 
 /**
- * What signing in and recovering by mail have in common: a key for a while, in a mail to its user, that takes the secret of
- * `targetPublicKey` to open. Who asks for it gets neither.
+ * Shared by sign-in and recovery by email: the user is mailed a short-lived key, encrypted to `targetPublicKey`. The caller who requests it gets
+ * neither the key nor the secret that decrypts it.
  */
 
-/** What both are asked with, beside the customization of the mail. */
+/** The fields of both requests, except the mail's customization. */
 export const mailedKeyFields = {
   email: Email,
   targetPublicKey: TargetPublicKey,
@@ -37,7 +37,7 @@ export const mailedKeyFields = {
   ...senderFields,
 };
 
-/** The newest versions want the name of the app. */
+/** The newest versions require the app's name. */
 export const NamedCustomization = Strict({ ...EmailCustomization.properties, appName: Label });
 
 /** The older versions do not; they are otherwise the same. */
@@ -71,7 +71,7 @@ export async function checkMailedKey(kind: Kind, intent: Intent, templates: Temp
 
 export interface MailedKey {
   userId: string;
-  /** As the user has it. */
+  /** As stored in the user. */
   email: string;
   issued: IssuedKey;
   mail: SealedMail;
@@ -100,9 +100,9 @@ export async function prepareMailedKey(
 }
 
 /**
- * A key to sign in with goes by the parent's own template where the request names none.
+ * For a sign-in, uses the parent's own template if the request names none.
  *
- * @throws KeysteadError FIELD_INVALID where that one is gone
+ * @throws KeysteadError FIELD_INVALID if that template no longer exists
  */
 async function withTemplate(
   kind: Kind,
@@ -126,9 +126,9 @@ async function findUserByEmail(read: Reader, organization: Organization, email: 
 }
 
 /**
- * Adds the key that the mail is about.
+ * Adds the mailed key to the user.
  *
- * @throws KeysteadError FEATURE_OFF, RESOURCE_NOT_FOUND where the user is gone or has another address by now
+ * @throws KeysteadError FEATURE_OFF, or RESOURCE_NOT_FOUND if the user was deleted or has changed the address
  */
 export function addMailedKey(
   draft: Draft,
@@ -145,7 +145,7 @@ export function addMailedKey(
   addIssuedKey(draft, userId, issued, intent, key);
 }
 
-/** Queues the mail, which is of use for as long as the key lives. */
+/** Queues the mail, which expires with the key. */
 export async function queueMailedKey({
   tx,
   prepared: { mail, issued },

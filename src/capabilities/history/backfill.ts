@@ -9,29 +9,29 @@ import { blockOrHeader, entriesIn, type Surroundings, unavailable } from "./foll
 import { requireHeader, seen, solanaBlockOrHeader } from "./follow-solana.ts";
 import { addEntries, TOLD } from "./following.ts";
 
-/** The reading of blocks that nobody looked at for an account: those before the account, or the server, was there. */
+/** Reads blocks that were never searched for an account: those from before the account, or the server, existed. */
 
 export interface Span {
   /** The first block. */
   from: number;
-  /** The last one; nothing changes in it any more. */
+  /** The last block, which must be final. */
   to: number;
 }
 
-/** How far it has come. */
+/** The progress of a backfill. */
 export interface Backfilled {
-  /** The block, or slot, to go on with. */
+  /** The block, or slot, to continue with. */
   next: number;
   /** Transactions of known addresses in the blocks read so far. */
   transactions: number;
 }
 
-/** What blocks are read with. */
+/** The services for reading blocks. */
 export type Reading = Omit<Surroundings, "read"> & { solana: SolanaNodes };
 
 /**
- * Adds what the blocks hold for the addresses that are known now, portion by portion; what is there already stays. Nothing is told of
- * it by events. Each portion is stored before the next is read.
+ * Adds the entries of these blocks for the addresses that are known now. Existing entries stay unchanged, and no events are sent. The blocks are
+ * read in portions, each of which is stored before the next is read.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -61,20 +61,20 @@ export async function* backfill(
   }
 }
 
-/** The next blocks, none of them after `to`; none where there are no more. */
+/** The numbers of the next blocks up to `to`; empty if there are no more. */
 async function numbersFrom(solana: SolanaNodes, chain: Chain, from: number, to: number): Promise<number[]> {
   if (!isSolanaChain(chain)) {
     return Array.from({ length: Math.min(MAX_BLOCKS_PER_TURN, to - from + 1) }, (_, index) => from + index);
   }
   const slots = await slotsFrom(solana, chain, from, MAX_BLOCKS_PER_TURN);
   const [first] = slots;
-  // What is final has blocks after it: only a node that is behind names none.
+  // Final blocks have blocks after them, so only a node that is behind lists none.
   if (first === undefined) unavailable(chain, `its nodes name no block from slot ${from} on`);
   if (first > to) requireNoneBetween(chain, await requireHeader(solana, chain, first), from);
   return slots.filter((slot) => slot <= to);
 }
 
-/** @param from where the block before it was looked for */
+/** @param from the first number after the previous block in the list */
 async function blockOf(
   surroundings: Reading & Surroundings,
   chain: Chain,
@@ -88,14 +88,14 @@ async function blockOf(
   return seen(block);
 }
 
-/** Another node than the one that was asked first may have forgotten more, and name later blocks as the next ones. */
+/** Refuses a gap between blocks. Another node than before may have answered, which has deleted more old blocks and lists later ones as the next. */
 function requireNoneBetween(chain: SolanaChain, { number, parent }: SolanaHeader, from: number): void {
   // The first block of a chain is its own parent.
   if (parent.number < from || number === 0) return;
   unavailable(chain, `its nodes do not name the block in slot ${parent.number}, before that in slot ${number}`);
 }
 
-/** Nodes of Solana that have forgotten blocks name the next ones that they have. */
+/** Requires that the nodes still have this slot: a Solana node that has deleted blocks lists the next ones that it has. */
 async function requireSlot(solana: SolanaNodes, chain: SolanaChain, from: number): Promise<void> {
   const first = await firstAvailableSlot(solana, chain);
   if (first > from) unavailable(chain, `the oldest block that its nodes have is in slot ${first}`);

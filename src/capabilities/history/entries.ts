@@ -4,36 +4,36 @@ import { pause } from "../../kernel/turns.ts";
 import type { Chain } from "../../nodes/families.ts";
 import { positionOf } from "./position.ts";
 
-/** What a block holds for addresses of wallet accounts. */
+/** Extracts from blocks what concerns the addresses of wallet accounts. */
 
-/** A block as far as histories go, of whichever chain. */
+/** The part of a block that histories need, for all chains. */
 export interface SeenBlock {
   number: number;
   hash: string;
-  /** Seconds. */
+  /** In seconds. */
   timestamp: number;
   transactions: readonly SeenTransaction[];
 }
 
 export interface SeenTransaction {
-  /** Its place in the block. */
+  /** Its index in the block. */
   index: number;
-  /** By which the chain knows it: the signature, on Solana. */
+  /** The transaction hash; on Solana, the signature. */
   hash: string;
-  /** On Solana, who paid the fee. */
+  /** The sender; on Solana, the fee payer. */
   from: string;
-  /** Null where it made a contract, and on Solana. */
+  /** Null if it created a contract, and on Solana. */
   to: string | null;
-  /** Atomic units of the native asset, or of `feeToken`. */
+  /** In atomic units of the native asset, or of `feeToken`. */
   fee: bigint;
   feeToken: string | null;
   failed: boolean;
   transfers: readonly Transfer[];
-  /** Of Solana alone. */
+  /** Only on Solana. */
   solana?: SolanaDetails;
 }
 
-/** Of an amount from one address to another; the native asset for null. */
+/** A transfer of an amount from one address to another. A null token stands for the native asset. */
 interface Transfer {
   token: string | null;
   from: string;
@@ -41,9 +41,9 @@ interface Transfer {
   amount: bigint;
 }
 
-/** What histories of Solana show beside what all have. */
+/** What histories of Solana show in addition to those of all chains. */
 export interface SolanaDetails {
-  /** In the message's order. */
+  /** In the order of the message. */
   signers: readonly { address: string; writable: boolean }[];
   failed: boolean;
 }
@@ -51,22 +51,22 @@ export interface SolanaDetails {
 /** A transaction as it is seen from one address of one organization. */
 export interface Entry {
   organizationId: string;
-  /** Of Ethereum in lowercase, as all its addresses here. */
+  /** In lowercase for Ethereum, like all its addresses here. */
   address: string;
   position: number;
   blockHash: string;
-  /** Milliseconds. */
+  /** In milliseconds. */
   blockTime: number;
   transactionHash: string;
   sender: string;
   recipient: string | null;
   fee: { amount: string; token: string | null };
   failed: boolean;
-  /** The first of them, in the order in which they happened. */
+  /** The first ones, in the order in which they happened. */
   transfers: EntryTransfer[];
-  /** Of Solana alone. */
+  /** Only on Solana. */
   solana?: SolanaDetails | undefined;
-  /** What came and went, known asset by known asset; all transfers count. */
+  /** The sums received and sent, for each known asset. All transfers count, not only the first ones. */
   changes: EntryChange[];
 }
 
@@ -104,7 +104,7 @@ function partiesOf({ from, to, transfers, solana }: SeenTransaction): Set<string
   return parties;
 }
 
-/** The entries of a block for those of its addresses that organizations have. */
+/** The entries of a block for those of its addresses that belong to organizations. */
 export async function entriesOf(
   chain: Chain,
   block: SeenBlock,
@@ -148,7 +148,7 @@ function entryOf(
   };
 }
 
-/** A transaction's transfers as each address sees them that is somebody's; looked at once, as one transaction may pay very many. */
+/** A transaction's transfers as seen by each address with an owner. One pass, because a transaction may pay very many addresses. */
 async function transfersByAddress(
   { transfers }: SeenTransaction,
   owners: ReadonlyMap<string, unknown>,
@@ -163,7 +163,7 @@ async function transfersByAddress(
   for (const { token, from, to, amount } of transfers) {
     await pause();
     const rest = { token, amount: String(amount) };
-    // One to oneself goes out and comes in.
+    // A transfer to the same address counts in both directions.
     add(from, { direction: "OUT", counterparty: to, ...rest });
     add(to, { direction: "IN", counterparty: from, ...rest });
   }

@@ -24,20 +24,20 @@ import { entriesIn, type Found, isUnavailable, type Surroundings, type Turn, una
 import { type BlockRef, type Followed, findFollowed, findKeptBlocks, type Progress } from "./following.ts";
 
 /**
- * One turn of following a cluster of Solana: from the last block that was stored as far as the bounds allow, by slots, of which some have no
- * block. Confirmed blocks alone are read; one that is given up all the same is found out by the blocks after it. Nothing is stored here.
+ * One turn of following a Solana cluster: reads from the last stored block as far as the limits allow. It goes by slots, some of which have no
+ * block, and reads confirmed blocks only. If the cluster drops such a block nevertheless, the blocks after it reveal that. Nothing is stored here.
  */
 
 export type SolanaSurroundings = Pick<Surroundings, "assets" | "read"> & { solana: SolanaNodes; log: Logger };
 
-/** Blocks that must follow a block until what is in it counts as final. */
+/** The number of blocks that must follow a block before its transactions count as final. */
 const FINAL_AFTER_BLOCKS = 32;
 
 const NOTHING_NEW: Turn = { progress: undefined, isBehind: false, trouble: undefined };
 const troubled = (trouble: string): Turn => ({ ...NOTHING_NEW, trouble });
 const went = (progress: Progress, isBehind: boolean): Turn => ({ progress, isBehind, trouble: undefined });
 
-/** @throws KeysteadError CHAIN_UNAVAILABLE, where nothing at all could be learned */
+/** @throws KeysteadError CHAIN_UNAVAILABLE if nothing at all could be read */
 export async function followSolana(surroundings: SolanaSurroundings, chain: SolanaChain, now: number): Promise<Turn> {
   const { solana, read } = surroundings;
   const followed = await findFollowed(read, chain);
@@ -49,7 +49,7 @@ export async function followSolana(surroundings: SolanaSurroundings, chain: Sola
   }
   const { head } = followed;
   if (newest + MAX_KEPT_BLOCKS < head.number) {
-    // A slot that a node made up was gone to as there is nothing to be found: nothing is lost by coming back.
+    // Without accounts, the watcher jumps to whatever slot a node reports as the newest, even a wrong one. Going back from it loses nothing.
     if (!(await hasAccountsOf(read, "ADDRESS_FORMAT_SOLANA"))) {
       const begins = beginning(chain, await requireHeader(solana, chain, newest));
       return went({ ...begins, ancestorNumber: begins.to.head.number - 1, from: followed, now }, true);
@@ -58,7 +58,7 @@ export async function followSolana(surroundings: SolanaSurroundings, chain: Sola
   }
   if (newest <= head.number) return NOTHING_NEW;
   const kept = await findKeptBlocks(read, { caip2: chain, from: head.number });
-  // Asked for after the newest block: whoever makes an account later finds nothing of theirs in it.
+  // Checked after the newest slot was read: accounts that are created later have no transactions in it.
   if (!(await hasAccountsOf(read, "ADDRESS_FORMAT_SOLANA"))) {
     const block = refOf(await requireHeader(solana, chain, newest));
     return went(progressTo({ chain, followed, kept, found: { blocks: [block], entries: [] }, now }), false);
@@ -70,7 +70,7 @@ export async function followSolana(surroundings: SolanaSurroundings, chain: Sola
     const isBehind = found.trouble === undefined && progress.to.head.number < newest;
     return { progress, isBehind, trouble: found.trouble };
   };
-  // Nearly always the chain goes on from the head: where else is asked for where it does not.
+  // The chain nearly always continues from the head. Only if it does not, another place is searched for.
   const found = await readOn(surroundings, chain, head);
   if (found.blocks.length > 0 || found.trouble !== undefined) return goneOn(found);
   const place = await placeToGoOn(surroundings, chain, followed, kept);
@@ -82,12 +82,12 @@ export async function followSolana(surroundings: SolanaSurroundings, chain: Sola
 
 const refOf = ({ number, hash }: SolanaHeader): BlockRef => ({ number, hash });
 
-/** Begins before this block, so that it is the first to be looked at. */
+/** Begins at the parent of this block, so that this block is the first to be read. */
 function beginning(chain: SolanaChain, first: SolanaHeader): Beginning {
   const head = first.parent;
   return {
     caip2: chain,
-    // Nothing was found before it, so nothing can be called final too early.
+    // There are no entries before it, so none can be called final too early.
     to: { head, finalizedNumber: head.number - MAX_KEPT_BLOCKS, genesisHash: undefined },
     ancestorNumber: undefined,
     blocks: [head],
@@ -96,7 +96,7 @@ function beginning(chain: SolanaChain, first: SolanaHeader): Beginning {
   };
 }
 
-/** What the turn comes to, with what is final by the number of blocks on top of it. */
+/** The turn's progress. A block is final once enough blocks follow it. */
 function progressTo({
   chain,
   followed,
@@ -109,7 +109,7 @@ function progressTo({
   followed: Followed;
   kept: readonly BlockRef[];
   found: Pick<Found, "blocks" | "entries">;
-  /** Where what follows this block was given up. */
+  /** If the chain dropped blocks: the last block before them. */
   ancestor?: BlockRef;
   now: number;
 }): Progress {
@@ -134,9 +134,8 @@ type Beginning = Omit<Progress, "from" | "now">;
 type Place = { ancestor: BlockRef } | { begins: Beginning } | { trouble: string };
 
 /**
- * Where to go on: after the head, unless the chain went on from an earlier block, or the nodes have forgotten what came next; undefined
- * where nothing came next. A block is given up only where the chain has another one after one that we know: a node that lacks blocks gives
- * up none.
+ * Where to continue: after the head, unless the chain continued from an earlier block or the nodes no longer have the next blocks; undefined if
+ * there is no next block. Blocks are dropped only if the chain has other ones in their place: a node that lacks blocks is no reason.
  */
 async function placeToGoOn(
   { solana, log }: SolanaSurroundings,
@@ -182,7 +181,7 @@ export async function requireHeader(solana: SolanaNodes, chain: SolanaChain, slo
   );
 }
 
-/** Reads the blocks after one, each the child of the one before it. What was read before trouble came up counts. */
+/** Reads the blocks after a block, each of which must be the child of the one before it. If a read fails, the blocks read so far count. */
 async function readOn(surroundings: SolanaSurroundings, chain: SolanaChain, after: BlockRef): Promise<Found> {
   const found: Found = { blocks: [], entries: [], trouble: undefined };
   const deadline = performance.now() + WATCHER_TURN_MS;
@@ -194,7 +193,7 @@ async function readOn(surroundings: SolanaSurroundings, chain: SolanaChain, afte
         slots.splice(0, MAX_BLOCKS_AT_ONCE).map((slot) => solanaBlockOrHeader(surroundings, chain, slot)),
       );
       for (const block of read) {
-        // Of a branch that came up meanwhile, or not all blocks were named: the next turn sees to it.
+        // The block belongs to a new branch, or the node did not list all blocks. The next turn handles it.
         if (block === undefined || block.parent.number !== head.number || block.parent.hash !== head.hash) return found;
         found.entries = found.entries.concat(await entriesIn(surroundings, chain, seen(block)));
         head = refOf(block);
@@ -209,7 +208,7 @@ async function readOn(surroundings: SolanaSurroundings, chain: SolanaChain, afte
   return found;
 }
 
-/** A block that is larger than anybody may make it is passed over: what is in it is missing, and not what comes after it. */
+/** Reads a block. If it is too large, only its header is returned: its transactions are missing, but not those of the blocks after it. */
 export async function solanaBlockOrHeader(
   { solana, log }: Pick<SolanaSurroundings, "solana" | "log">,
   chain: SolanaChain,
@@ -224,7 +223,7 @@ export async function solanaBlockOrHeader(
   }
 }
 
-/** As histories of all chains have it. */
+/** A block in the form that is common to all chains. */
 export const seen = ({ number, hash, timestamp, transactions }: SolanaBlock): SeenBlock => ({
   number,
   hash,

@@ -21,7 +21,7 @@ import { addressesOf, type Entry, entriesOf, type SeenBlock } from "./entries.ts
 import { type BlockRef, type Followed, findFollowed, findKeptBlocks, type Progress } from "./following.ts";
 import { formatOn } from "./model.ts";
 
-/** One turn of following a chain: from the last block that was stored as far as the bounds allow. Nothing is stored here. */
+/** One turn of following a chain: reads from the last stored block as far as the limits allow. Nothing is stored here. */
 
 export interface Surroundings {
   evm: EvmNodes;
@@ -33,13 +33,13 @@ export interface Surroundings {
 
 export interface Turn {
   progress: Progress | undefined;
-  /** Whether there are more blocks already. */
+  /** Whether more blocks are available already. */
   isBehind: boolean;
   /** Why the turn ended early. */
   trouble: string | undefined;
 }
 
-/** @throws KeysteadError CHAIN_UNAVAILABLE, where nothing at all could be learned */
+/** @throws KeysteadError CHAIN_UNAVAILABLE if nothing at all could be read */
 export async function follow(surroundings: Surroundings, chain: EvmChain, now: number): Promise<Turn> {
   const { evm, read } = surroundings;
   const followed = await findFollowed(read, chain);
@@ -52,14 +52,14 @@ export async function follow(surroundings: Surroundings, chain: EvmChain, now: n
   if (ancestor === "lost") return beginAnew(surroundings, chain, followed, latest, now);
   if (ancestor === "ahead") return { progress: undefined, isBehind: false, trouble: undefined };
   if (ancestor === "far behind") {
-    // A number that a node made up was gone to as there is nothing to be found: nothing is lost by coming back.
+    // Without accounts, the watcher jumps to whatever block a node reports as the newest, even a wrong one. Going back from it loses nothing.
     if (!(await hasAccountsOf(read, "ADDRESS_FORMAT_ETHEREUM"))) {
       return beginAnew(surroundings, chain, followed, latest, now);
     }
     const trouble = `its nodes are at block ${latest.number}, and it was followed to ${followed.head.number}`;
     return { progress: undefined, isBehind: false, trouble };
   }
-  // Asked for after the newest block: whoever makes an account later finds nothing of theirs in it.
+  // Checked after the newest block was read: accounts that are created later have no transactions in it.
   if (!(await hasAccountsOf(read, "ADDRESS_FORMAT_ETHEREUM"))) return passOver(chain, followed, ancestor, latest, now);
   const found = await readOn(surroundings, chain, ancestor, latest);
   const head = found.blocks.at(-1) ?? ancestor;
@@ -84,7 +84,7 @@ export async function follow(surroundings: Surroundings, chain: EvmChain, now: n
   };
 }
 
-/** Begins before the newest block, so that this one is the first to be looked at. */
+/** Begins at the parent of the newest block, so that the newest is the first to be read. */
 function beginning(
   chain: EvmChain,
   latest: BlockHeader,
@@ -103,7 +103,7 @@ function beginning(
   };
 }
 
-/** Goes to the newest block without reading those before it: there is no account that they could be about. */
+/** Skips to the newest block without reading those before it, because there is no account that they could concern. */
 function passOver(chain: EvmChain, followed: Followed, ancestor: BlockRef, latest: BlockHeader, now: number): Turn {
   const head = { number: latest.number, hash: latest.hash };
   if (head.hash === followed.head.hash) return { progress: undefined, isBehind: false, trouble: undefined };
@@ -127,7 +127,7 @@ function passOver(chain: EvmChain, followed: Followed, ancestor: BlockRef, lates
 const parentOf = ({ number, parentHash }: BlockHeader): BlockRef => ({ number: number - 1, hash: parentHash });
 const oldestKeptAt = ({ number }: BlockRef): number => number - MAX_KEPT_BLOCKS + 1;
 
-/** Of the chain's first block; undefined where no node tells it. */
+/** The hash of the chain's first block; undefined if no node reports it. */
 async function genesisOf(evm: EvmNodes, chain: EvmChain): Promise<string | undefined> {
   try {
     return (await headerAt(evm, chain, 0))?.hash;
@@ -140,16 +140,15 @@ async function genesisOf(evm: EvmNodes, chain: EvmChain): Promise<string | undef
 export const isUnavailable = (error: unknown): error is KeysteadError =>
   error instanceof KeysteadError && error.code === "CHAIN_UNAVAILABLE";
 
-/** Whether the nodes have a chain that began with another block. */
+/** Whether the nodes now have a chain with another first block. */
 async function isOtherChain(evm: EvmNodes, chain: EvmChain, { genesisHash }: Followed): Promise<boolean> {
   const there = genesisHash === undefined ? undefined : await genesisOf(evm, chain);
   return there !== undefined && there !== genesisHash;
 }
 
 /**
- * The newest of the followed blocks that the chain still has: the head, unless there was a reorganization. "ahead" where the node
- * has not come as far as we have, "far behind" where it is before all blocks that it could be held against; "lost" where it has
- * other blocks in place of ours.
+ * The newest followed block that the chain still has: the head, unless there was a reorganization. "ahead" if the node has not reached our head
+ * yet, "far behind" if it is before all blocks whose hashes are kept, "lost" if it has other blocks in place of all of ours.
  */
 async function lastCommonBlock(
   { evm, read }: Surroundings,
@@ -179,7 +178,7 @@ export function unavailable(chain: Chain, reason: string): never {
   throw new KeysteadError("CHAIN_UNAVAILABLE", { chain, reason }, []);
 }
 
-/** For a chain that is another one than before, as a local node's is after its restart. */
+/** Begins anew, for a chain that is not the same as before, such as that of a local node after a restart. */
 async function beginAnew(
   { evm, read, log }: Surroundings,
   chain: EvmChain,
@@ -195,7 +194,7 @@ async function beginAnew(
   const progress = beginning(chain, latest, { genesisHash: await genesisOf(evm, chain), now });
   const kept = await findKeptBlocks(read, { caip2: chain, from: head.number });
   const oldest = kept.at(-1)?.number ?? head.number;
-  // Of another chain nothing is true that was found on this one.
+  // If it is another chain, everything that was found before is wrong.
   const ancestorNumber = (await isOtherChain(evm, chain, followed)) ? -1 : oldest - 1;
   return { progress: { ...progress, from: followed, ancestorNumber }, isBehind: true, trouble: undefined };
 }
@@ -206,7 +205,7 @@ export interface Found {
   trouble: string | undefined;
 }
 
-/** Reads the blocks after one, each the child of the one before it. What was read before trouble came up counts. */
+/** Reads the blocks after a block, each of which must be the child of the one before it. If a read fails, the blocks read so far count. */
 async function readOn(
   surroundings: Surroundings,
   chain: EvmChain,
@@ -225,12 +224,12 @@ async function readOn(
         Array.from({ length: count }, (_, index) => blockOrHeader(surroundings, chain, first + index)),
       );
       for (const block of read) {
-        // Not there yet at this node, or of a branch that came up meanwhile: the next turn sees to it.
+        // The node does not have the block yet, or it belongs to a new branch. The next turn handles it.
         if (block === undefined || block.parentHash !== head.hash) return found;
         found.entries = found.entries.concat(await entriesIn(surroundings, chain, block));
         head = { number: block.number, hash: block.hash };
         found.blocks.push(head);
-        // What was read beyond that is read again: it is not often so much.
+        // The next turn reads the rest of these blocks again. So many entries are rare.
         if (found.entries.length >= MAX_ENTRIES_PER_TURN) break;
       }
     }
@@ -241,7 +240,7 @@ async function readOn(
   return found;
 }
 
-/** A block that is larger than anybody may make it is passed over: what is in it is missing, and not what comes after it. */
+/** Reads a block. If it is too large, only its header is returned: its transactions are missing, but not those of the blocks after it. */
 export async function blockOrHeader(
   { evm, log, tracing }: Surroundings,
   chain: EvmChain,
@@ -265,7 +264,7 @@ export async function blockOrHeader(
   }
 }
 
-/** One look-up finds out whose addresses a block names, however many there are in all. */
+/** The entries of a block. The owners of its addresses are looked up together, so the cost does not depend on how many accounts exist. */
 export async function entriesIn(
   { read, assets }: Pick<Surroundings, "read" | "assets">,
   chain: Chain,
@@ -280,10 +279,10 @@ export async function entriesIn(
   return owners.size > 0 ? entriesOf(chain, block, owners, assets) : [];
 }
 
-/** Blocks after which nodes that traced none are asked again. */
+/** After this many blocks, traces are requested again from nodes that returned none. */
 const TRACING_PAUSE = 1000;
 
-/** Whether the nodes of a chain trace blocks. Those that did are asked for each; others now and then. */
+/** Whether a chain's nodes trace blocks. If they did once, traces are requested for every block; otherwise only now and then. */
 export class Tracing {
   #hasTraced = false;
   #nextAt = 0;
@@ -292,7 +291,7 @@ export class Tracing {
     return this.#hasTraced || blockNumber >= this.#nextAt;
   }
 
-  /** "lost" is said of a block without traces where there were some before. */
+  /** Returns "lost" for a block without traces if there were traces before. */
   learn({ number, isTraced }: Block): "lost" | undefined {
     if (isTraced) this.#hasTraced = true;
     else if (isTraced === false) this.#nextAt = number + TRACING_PAUSE;

@@ -4,7 +4,7 @@ import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Entry } from "./entries.ts";
 import { beginOf } from "./position.ts";
 
-/** How far chains were followed, and what was found there, in the tables. */
+/** Stores how far each chain was followed, and the entries that were found. */
 
 export interface BlockRef {
   number: number;
@@ -13,29 +13,29 @@ export interface BlockRef {
 
 export interface Followed {
   head: BlockRef;
-  /** Up to this block nothing changes any more. */
+  /** This block and those before it are final. */
   finalizedNumber: number;
-  /** Of the chain's first block, where a node told it. */
+  /** The hash of the chain's first block, if a node has reported it. */
   genesisHash: string | undefined;
 }
 
-/** What a turn of a chain's watcher comes to. */
+/** The result of a turn of a chain's watcher. */
 export interface Progress {
   caip2: Chain;
-  /** As the turn found it, undefined before the first one. */
+  /** The state at the beginning of the turn; undefined for the first one. */
   from: Followed | undefined;
   to: Followed;
-  /** What follows this block was given up by the chain; undefined where nothing was. */
+  /** A reorganization dropped the blocks after this one; undefined if there was none. */
   ancestorNumber: number | undefined;
-  /** The new blocks, the last being the head. */
+  /** The new blocks. The last one is the head. */
   blocks: readonly BlockRef[];
   entries: readonly Entry[];
-  /** Of the oldest block whose hash is still worth keeping. */
+  /** The number of the oldest block whose hash is kept. */
   oldestKept: number;
   now: number;
 }
 
-/** What an entry's `told` says. */
+/** The values of an entry's `told`: which events were announced. */
 export const TOLD = { nothing: 0, confirmed: 1, all: 2 } as const;
 
 const ROWS_AT_ONCE = 200;
@@ -57,7 +57,7 @@ export async function findFollowed(read: Reader, caip2: Chain): Promise<Followed
   };
 }
 
-/** The blocks whose hashes are kept, the newest first, from this number on downwards. */
+/** The blocks whose hashes are kept, from this number downward, newest first. */
 export const findKeptBlocks = prepared<{ caip2: string; from: number }>()((db, { caip2, from }) =>
   db
     .selectFrom("followed_blocks")
@@ -67,7 +67,7 @@ export const findKeptBlocks = prepared<{ caip2: string; from: number }>()((db, {
     .orderBy("number", "desc"),
 );
 
-/** Stores what a turn came to; false, and nothing, where the chain was followed from elsewhere meanwhile. */
+/** Stores the result of a turn. Resolves to false, and stores nothing, if another process has followed the chain meanwhile. */
 export async function storeProgress(tx: Transactor, progress: Progress): Promise<boolean> {
   const { caip2, from, to, ancestorNumber, blocks, entries, oldestKept, now } = progress;
   const moved = { caip2, ...columnsOf(to), now };
@@ -85,7 +85,7 @@ export async function storeProgress(tx: Transactor, progress: Progress): Promise
   return true;
 }
 
-/** Adds what is not there already; `told` is that of entries with something to tell. */
+/** Adds entries that do not exist yet. `told` applies to those with changes to announce. */
 export async function addEntries(tx: Transactor, caip2: Chain, entries: readonly Entry[], told: number): Promise<void> {
   for (let at = 0; at < entries.length; at += ROWS_AT_ONCE) {
     const rows = (await ofLiving(tx, entries.slice(at, at + ROWS_AT_ONCE))).map((entry) => ({
@@ -115,7 +115,7 @@ export async function addEntries(tx: Transactor, caip2: Chain, entries: readonly
   }
 }
 
-/** Those of organizations that have not been deleted since the entries were found. */
+/** The entries whose organizations have not been deleted since. */
 async function ofLiving(tx: Transactor, entries: readonly Entry[]): Promise<readonly Entry[]> {
   const ids = [...new Set(entries.map(({ organizationId }) => organizationId))];
   const living = await tx
@@ -128,7 +128,7 @@ async function ofLiving(tx: Transactor, entries: readonly Entry[]): Promise<read
   return entries.filter(({ organizationId }) => isLiving.has(organizationId));
 }
 
-/** What was in the blocks after this one has not happened. */
+/** Deletes everything after this block, because a reorganization dropped it. */
 async function giveUpAfter(tx: Transactor, caip2: Chain, number: number): Promise<void> {
   await tx.deleteFrom("followed_blocks").where("caip2", "=", caip2).where("number", ">", number).execute();
   await tx

@@ -11,7 +11,7 @@ const HistoryItem = Type.Object(
     ...commonItem,
     from: Type.String(),
     to: Type.Optional(Type.String()),
-    /** Absent where that is not known, as of what an older release read. */
+    /** Absent if unknown, as for transactions that an older release read. */
     executionFailed: Type.Optional(Type.Boolean()),
   },
   { $id: "EthTransactionHistoryItem" },

@@ -11,7 +11,7 @@ const HistoryItem = Type.Object(
     ...commonItem,
     /** The first signer. */
     feePayer: Type.String(),
-    /** In the message's order. */
+    /** In the order of the message. */
     signers: Type.Array(
       Type.Object({ address: Type.String(), writable: Type.Boolean() }, { $id: "SolTransactionHistorySigner" }),
     ),

@@ -11,12 +11,12 @@ import { Display, displayOf, feeAssetId, requireWalletAddress, spelledOn } from 
 import { beginOf, blockNumberOf } from "./position.ts";
 import { findEntries, findPlaces, type HistoryOf } from "./store.ts";
 
-/** What histories of all chains have in common: pages, and what each transaction shows. */
+/** What the histories of all chains have in common: pages, and the form of a transaction. */
 
 const TransferItem = Type.Object(
   {
     direction: OneOf(["IN", "OUT"]),
-    /** Absent for a token that is not known. */
+    /** Absent for an unknown token. */
     asset: Type.Optional(
       Type.Object({
         caip19: Type.String(),
@@ -32,7 +32,7 @@ const TransferItem = Type.Object(
   { $id: "TransactionHistoryTransfer" },
 );
 
-/** What this service knows of a transaction that it sent. */
+/** What this service knows about a transaction that it sent itself. */
 const OwnSendItem = Type.Object(
   {
     sponsored: Type.Boolean(),
@@ -42,7 +42,7 @@ const OwnSendItem = Type.Object(
   { $id: "TransactionHistoryService" },
 );
 
-/** The members that transactions of all chains show. */
+/** The members of transactions on all chains. */
 export const commonItem = {
   block: Type.Object({ number: Type.String(), hash: Type.String(), timestamp: Type.String() }),
   status: OneOf(["CONFIRMED", "FINALIZED"]),
@@ -56,7 +56,7 @@ const Common = Type.Object(commonItem);
 
 export type Row = Awaited<ReturnType<typeof findEntries>>[number];
 
-/** What answers are made of. */
+/** The parts of a response. */
 export interface Listed {
   rows: Row[];
   pageInfo: Static<typeof PageInfo>;
@@ -74,7 +74,7 @@ interface Surroundings {
 /**
  * A page of the history of a wallet account's address.
  *
- * @throws KeysteadError FIELD_INVALID for an address of a private key or a cursor of another list, RESOURCE_NOT_FOUND, and as `takeRoom`
+ * @throws KeysteadError FIELD_INVALID for the address of a private key or a cursor of another list, RESOURCE_NOT_FOUND, and as `takeRoom`
  */
 export async function historyPage(
   { read, assets, takeRoom, requireNodes }: Surroundings,

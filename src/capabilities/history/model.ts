@@ -9,9 +9,9 @@ import type { Reader } from "../../storage/engine.ts";
 import { hasPrivateKeyAt } from "../private-keys/store.ts";
 import { type FollowedFormat, hasAccountAt } from "../wallets/store.ts";
 
-/** What requests about chains name, and what answers show of assets. */
+/** The names of chains and addresses in requests, and the form of assets in responses. */
 
-/** Of an account on an Ethereum chain. */
+/** The address of an account on an Ethereum chain. */
 const EVM_ADDRESS = "^0x[0-9a-fA-F]{40}$";
 export const EvmAddress = Type.String({
   pattern: EVM_ADDRESS,
@@ -34,34 +34,34 @@ export const historyChains = [
   "eip155:97",
 ] as const satisfies readonly EvmChain[];
 
-/** The spellings under which histories, balances and assets of Solana are asked for. */
+/** The names that requests for histories, balances and assets accept for Solana clusters. */
 export const solanaSpellings = [...solanaChains, "solana:mainnet", "solana:devnet"] as const;
 
-/** All chains of which balances and assets are told, under all these names. */
+/** All chains that have balances and assets, under all accepted names. */
 export const chainSpellings = [...evmChains, ...solanaSpellings] as const;
 
-/** The cluster that a request means. */
+/** The cluster that a name in a request stands for. */
 export const solanaChainOf = (spelling: (typeof solanaSpellings)[number]): SolanaChain =>
   canonicalSolanaChain(spelling);
 
-/** The chain that a request means. */
+/** The chain that a name in a request stands for. */
 export const chainOf = (spelling: (typeof chainSpellings)[number]): Chain =>
   isEvmChain(spelling) ? spelling : solanaChainOf(spelling);
 
-/** Of an account on a cluster of Solana. */
+/** The address of an account on a Solana cluster. */
 const SOLANA_ADDRESS = "^[1-9A-HJ-NP-Za-km-z]{32,44}$";
 export const SolanaAddress = Type.String({
   pattern: SOLANA_ADDRESS,
   description: "a Solana address in base58",
 });
 
-/** Of an account on any of these chains. */
+/** The address of an account on any of these chains. */
 export const AccountAddress = Type.String({
   pattern: `${EVM_ADDRESS}|${SOLANA_ADDRESS}`,
   description: "an Ethereum address, 0x and 40 hex digits, or one of Solana in base58",
 });
 
-/** @throws KeysteadError FIELD_INVALID for an address of the other kind of chains */
+/** @throws KeysteadError FIELD_INVALID for an address of the other kind of chain */
 export function requireAddressOn(chain: Chain, address: string): void {
   const isOfEvm = address.startsWith("0x");
   if (isOfEvm === isEvmChain(chain)) return;
@@ -72,15 +72,15 @@ export function requireAddressOn(chain: Chain, address: string): void {
 export const formatOn = (chain: Chain): FollowedFormat =>
   isSolanaChain(chain) ? "ADDRESS_FORMAT_SOLANA" : "ADDRESS_FORMAT_ETHEREUM";
 
-/** An address as answers and events spell it: of Ethereum with its checksum. */
+/** An address as in responses and events: with its checksum for Ethereum. */
 export const spelledOn = (chain: Chain, address: string): string =>
   isSolanaChain(chain) ? address : withChecksum(address);
 
-/** An amount for people's eyes; nothing is to be computed with it. */
+/** An amount for display only. Do not compute with it. */
 export const Display = Type.Object(
   {
     crypto: Type.Optional(Type.String()),
-    /** Absent where the asset has no price. */
+    /** Absent if the asset has no price. */
     usd: Type.Optional(Type.String()),
   },
   { $id: "AmountDisplay" },
@@ -96,14 +96,14 @@ export function displayOf(
   return price === undefined ? { crypto } : { crypto, usd: worthOf(amount, decimals, price) };
 }
 
-/** CAIP-19 of what a fee was paid in: a token, or the native asset for null. */
+/** The CAIP-19 id of the asset in which a fee was paid: a token, or the native asset if null. */
 export const feeAssetId = (assets: AssetBook, chain: Chain, token: string | null): string =>
   token === null ? (assets.assetOf(chain, null)?.caip19 ?? `${chain}/slip44:60`) : tokenId(chain, token);
 
 /**
  * Refuses an address that is not one of the organization's wallet accounts.
  *
- * @throws KeysteadError FIELD_INVALID for that of a private key, RESOURCE_NOT_FOUND
+ * @throws KeysteadError FIELD_INVALID for the address of a private key, RESOURCE_NOT_FOUND
  */
 export async function requireWalletAddress(
   read: Reader,

@@ -5,15 +5,15 @@ import { prepared } from "../../storage/prepared.ts";
 
 /** The entries of one address, page by page. */
 
-/** Whose transactions are listed. */
+/** The address whose transactions are listed. */
 export interface HistoryOf {
   organizationId: string;
   caip2: Chain;
-  /** Of Ethereum in lowercase. */
+  /** In lowercase for Ethereum. */
   address: string;
 }
 
-/** Where a page begins or ends, in positions; both exclude the one they name. */
+/** The positions between which a page lies, both exclusive. */
 export interface Places {
   /** Newer than this one. */
   before: number | undefined;
@@ -26,12 +26,12 @@ interface Place {
   bytes: number;
 }
 
-/** What is beside its transfers; the signers of one transaction, of which a packet of Solana has room for twelve, among it. */
+/** The size of an entry without its transfers. It includes the signers, of which a Solana packet has room for twelve. */
 const ROW_BYTES = 1536;
 const LOWEST = -1;
 const HIGHEST = Number.MAX_SAFE_INTEGER;
 
-/** The places of a page, the newest first, with about what is stored there, and whether there are others on either side. */
+/** The positions of a page, newest first, with the approximate size of each entry, and whether there are more on either side. */
 export async function findPlaces(
   read: Reader,
   of: HistoryOf,
@@ -56,7 +56,7 @@ export async function findPlaces(
   };
 }
 
-/** The entries at these places, the newest first. */
+/** The entries at these positions, newest first. */
 export function findEntries(read: Reader, { organizationId, caip2, address }: HistoryOf, places: readonly Place[]) {
   return read
     .selectFrom("eth_history")

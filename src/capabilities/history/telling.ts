@@ -11,8 +11,8 @@ import { spelledOn } from "./model.ts";
 import { beginOf, blockNumberOf } from "./position.ts";
 
 /**
- * Events of balances: each change of a known asset is told as confirmed, and as finalized when nothing undoes it any more. An entry
- * whose block was given up is gone, and so nothing more is told of it.
+ * Balance events: each change of a known asset is announced as confirmed, and as finalized once nothing can undo it. If a reorganization drops
+ * an entry's block, the entry is deleted and nothing more is announced about it.
  */
 
 const kinds = {
@@ -21,7 +21,7 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
-/** Tells what is due, a bounded part of it. What is told is marked in the same transaction. */
+/** Announces a bounded number of due changes, and marks them in the same transaction. */
 export async function tellChanges(
   tx: Transactor,
   { caip2, finalizedNumber, now }: { caip2: Chain; finalizedNumber: number; now: number },
@@ -29,7 +29,7 @@ export async function tellChanges(
   for (const kind of ["confirmed", "finalized"] as const) await tellOf(tx, kind, { caip2, finalizedNumber, now });
 }
 
-/** Whether something waits to be told. */
+/** Whether changes wait to be announced. */
 export async function isAnythingDue(
   read: Reader,
   { caip2, finalizedNumber }: { caip2: Chain; finalizedNumber: number },
@@ -40,7 +40,7 @@ export async function isAnythingDue(
   return (await selectOneDue(read, unfinalized)).length > 0;
 }
 
-/** The position that ends what is due of a kind. */
+/** Entries below this position are due for a kind of event. */
 const endOf = (kind: Kind, finalizedNumber: number): number =>
   kind === "confirmed" ? Number.MAX_SAFE_INTEGER : beginOf(finalizedNumber + 1);
 

@@ -10,12 +10,12 @@ import { followSolana } from "./follow-solana.ts";
 import { findFollowed, type Progress, storeProgress } from "./following.ts";
 import { isAnythingDue, tellChanges } from "./telling.ts";
 
-/** Watchers of chains: each is a job in a lane of its own, which one server process at a time has on lease. */
+/** The watchers of chains. Each is a job in its own lane, which one server process at a time leases. */
 
-/** After trouble, twice as long as usual, and so on up to this. */
+/** After each failure, the pause doubles, up to this. */
 const LONGEST_REST_MS = MINUTE_MS;
 
-/** A watcher for each chain with nodes. Servers that have none for a chain leave its job to those that have. */
+/** A watcher for each chain with nodes. Servers without nodes for a chain leave its job to those that have some. */
 export const chainWatchers = (chains: Readonly<Record<string, { pollMs: number }>>): JobKind[] =>
   Object.entries(chains).flatMap(([chain, { pollMs }]) =>
     isEvmChain(chain) || isSolanaChain(chain) ? [chainWatcher(chain, pollMs)] : [],
@@ -57,8 +57,8 @@ async function tryToFollow(context: Context, chain: Chain, tracing: Tracing): Pr
 }
 
 /**
- * What was found is stored with the lease: a process that lost it stores nothing. Each run tells a part of what is to be told, so that
- * neither holds up the other.
+ * Stores what was found, provided that the process still holds the lease. Each run announces a bounded number of changes, so that following the
+ * chain and announcing changes do not hold up each other.
  */
 function found({ clock }: Context, progress: Progress, { isBehind, trouble }: Turn, restMs: number): JobResult {
   const goesOn = isBehind || (progress.entries.length > 0 && trouble === undefined);
@@ -69,7 +69,7 @@ function found({ clock }: Context, progress: Progress, { isBehind, trouble }: Tu
   };
 }
 
-/** What was found before may still have to be told. */
+/** Announces changes that were found before, if any are due. */
 async function nothingFound(
   { database, clock }: Context,
   caip2: Chain,

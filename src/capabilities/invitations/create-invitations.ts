@@ -40,7 +40,7 @@ export const createInvitations = activity({
     const sender = senderOfIntent(intent);
     const { invitations, emailCustomization: customization = {} } = intent;
     const sealed: { tokenHash: string; mail: SealedMail }[] = [];
-    // One after the other: all at once they would fill what the signer takes of one organization.
+    // One after the other: all at once would use up the signer's queue for one organization.
     for (const [index, { receiverUserEmail: to }] of invitations.entries()) {
       const secret = newToken(organization.id, id(placeOf(index)));
       const mail = await sealMail({ read, signer }, { to, kind: "invitation", secret, sender, customization });

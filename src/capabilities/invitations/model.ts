@@ -23,7 +23,7 @@ export const Invitation = Type.Object(
     status: OneOf(["INVITATION_STATUS_CREATED", "INVITATION_STATUS_ACCEPTED", "INVITATION_STATUS_REVOKED"]),
     createdAt: Timestamp,
     updatedAt: Timestamp,
-    /** Absent from invitations of a time when none was mailed. */
+    /** Absent for invitations from before invitations were mailed. */
     expiresAt: Type.Optional(Timestamp),
   },
   { $id: "Invitation" },

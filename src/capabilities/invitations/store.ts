@@ -4,7 +4,7 @@ import { newestFirst, type Page } from "../../engine/paging.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { Invitation } from "./model.ts";
 
-/** A page of all that there ever were, newest first. */
+/** A page of all invitations, including accepted and revoked ones, newest first. */
 export async function findInvitations(read: Reader, organizationId: string, page: Page): Promise<Invitation[]> {
   const rows = await read
     .selectFrom("invitations")

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 
-/** Bytes that nobody guesses; so a plain hash of the token is enough to keep. */
+/** Enough random bytes that nobody can guess a token, so it is enough to store a plain hash. */
 const TOKEN_BYTES = 32;
 
-/** What an invitation is accepted with. It says which invitation of which organization it is for, so that a page needs no more. */
+/** A token for accepting an invitation. It contains the ids of the organization and the invitation, so that a page needs nothing else. */
 export const newToken = (organizationId: string, invitationId: string): string =>
   [organizationId, invitationId, randomBytes(TOKEN_BYTES).toString("base64url")].join(".");
 
-/** Hex of the SHA-256, which is all that is stored. */
+/** The SHA-256 in hex. Only this is stored. */
 export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");

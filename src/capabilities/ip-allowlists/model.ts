@@ -35,7 +35,7 @@ export const IpAllowlist = Type.Object(
 export type IpAllowlist = Static<typeof IpAllowlist>;
 
 /**
- * The block in its one spelling.
+ * Checks a CIDR block and returns it in canonical form.
  *
  * @throws KeysteadError FIELD_INVALID naming `field`
  */

@@ -13,7 +13,7 @@ const Intent = Strict({
   onEvaluationError: Type.Optional(OnEvaluationError),
 });
 
-/** One rule for each block, the first of several. */
+/** One rule per block. If several rules have the same block, the first one counts. */
 function checkRules(rules: NonNullable<Static<typeof Intent>["rules"]>): { cidr: string; label?: string }[] {
   const byBlock = new Map<string, { cidr: string; label?: string }>();
   for (const [index, rule] of rules.entries()) {

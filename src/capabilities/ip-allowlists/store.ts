@@ -4,14 +4,14 @@ import { changeAuthority } from "../../engine/authority/project.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import type { IpAllowlist } from "./model.ts";
 
-/** Whose allowlist it is: the organization's own, or that of one of its API keys. */
+/** The owner of an allowlist: the organization, or one of its API keys. */
 interface Owner {
   organizationId: string;
   /** Lowercase hex. */
   publicKey: string | undefined;
 }
 
-/** Removes every allowlist of the organization, those of its keys too; resolves to what they were. */
+/** Removes every allowlist of the organization, including those of its keys. Resolves to the removed lists. */
 export async function removeAllAllowlists(tx: Transactor, organizationId: string): Promise<IpAllowlist[]> {
   const owners = await tx
     .selectFrom("ip_allowlists as a")
@@ -32,7 +32,7 @@ export async function removeAllAllowlists(tx: Transactor, organizationId: string
   );
 }
 
-/** `enabled` is said of the organization's list alone: a key's is in force by being there. */
+/** An allowlist in the form of responses. Only the organization's list has `enabled`: a key's list is in force if it exists. */
 export const viewAllowlist = (
   { organizationId, publicKey }: Owner,
   allowlist: Pick<Allowlist, "enabled" | "onEvaluationError" | "rules"> | undefined,

@@ -2,11 +2,11 @@ import type { JobResult } from "../../engine/jobs/jobs.ts";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 
-/** When a message that could not be sent now is tried again. */
+/** Schedules the next attempt to send a message. */
 
 const MESSAGE_BACK_OFF = { firstMs: 5000, longestMs: 5 * MINUTE_MS, spread: 1 / 4 };
 
-/** Another attempt while the message is of use, and one just before that ends rather than none. */
+/** Retries with back-off until the message expires. The last attempt is made just before that. */
 export function nextAttempt({
   attempts,
   expiresAt,

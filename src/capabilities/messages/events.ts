@@ -1,7 +1,7 @@
 import { newIdAt } from "../../kernel/ids.ts";
 import type { Transactor } from "../../storage/engine.ts";
 
-/** What became of mail, as the API shows it. */
+/** Mail events, as in the API. */
 
 export const eventTypes = ["Send", "Delivery", "Bounce", "DeliveryDelay", "Complaint"] as const;
 export type EventType = (typeof eventTypes)[number];
@@ -17,7 +17,7 @@ export interface EventDetails {
 }
 
 export interface NewEvent {
-  /** Who asked for the mail. */
+  /** The organization that sent the mail. */
   organizationId: string;
   mailId: string;
   eventType: EventType;
@@ -25,21 +25,21 @@ export interface NewEvent {
   from: string;
   to: string;
   senderTenant?: string;
-  /** Milliseconds. */
+  /** In milliseconds. */
   occurredAt: number;
   details: EventDetails;
-  /** What told of it, where that may tell it twice. */
+  /** The id of the report, if the same report may arrive twice. */
   source?: string;
   now: number;
 }
 
-/** Addresses are compared without case. */
+/** Addresses are compared case-insensitively. */
 export const lookupOf = (address: string): string => address.toLowerCase();
 
-/** Stores an event; one that was told before is left as it is. */
+/** Stores an event, unless it was reported before. */
 export async function recordEvent(tx: Transactor, event: NewEvent): Promise<void> {
   const { eventType, mailId, occurredAt, to } = event;
-  // A mail is handed over once, whoever tells of it.
+  // A mail is sent once, whoever reports it.
   const source = eventType === "Send" ? `send:${mailId}` : (event.source ?? `${eventType}:${mailId}`);
   await tx
     .insertInto("email_events")

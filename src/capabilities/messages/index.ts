@@ -10,7 +10,7 @@ export const messages = capability({
   title: "Messages",
   operations: [listEmailEvents],
   jobs: [sendMail, sendSms, pruneEmailEvents],
-  // What waits to be sent finds no mail then, and ends.
+  // Jobs that are still to send a mail find none then, and finish.
   erases: ["mails"],
   large: ["mails"],
   keeps: { email_events: "its parent reads what became of the mail; they are pruned after a month" },

@@ -13,8 +13,7 @@ import { type Facts, problemOf } from "../../providers/templates/render.ts";
 import type { Templates } from "../../providers/templates/templates.ts";
 
 /**
- * How requests shape the messages that are sent for them. An empty text counts as none, as clients in languages with default
- * values send it so.
+ * How requests customize their messages. An empty text counts as absent, because clients in languages with default values send empty texts.
  */
 
 const emailOrEmpty = {
@@ -23,14 +22,14 @@ const emailOrEmpty = {
   description: "an email address, or empty",
 } as const;
 
-/** The members of an intent that say who a mail comes from; `senderOfIntent` reads them. */
+/** The members of an intent that set a mail's sender; `senderOfIntent` reads them. */
 export const senderFields = {
   sendFromEmailAddress: Type.Optional(Type.String(emailOrEmpty)),
   sendFromEmailSenderName: Type.Optional(LabelOrEmpty),
   replyToEmailAddress: Type.Optional(Type.String(emailOrEmpty)),
 };
 
-/** `emailCustomization`, with the name of the app among the rest. */
+/** `emailCustomization`, including the app's name. */
 export const EmailCustomization = Strict({
   appName: Type.Optional(LabelOrEmpty),
   logoUrl: Type.Optional(Type.String({ maxLength: MAX_URL_LENGTH })),
@@ -62,10 +61,10 @@ export const senderOfIntent = (intent: {
   ...(intent.replyToEmailAddress ? { replyTo: intent.replyToEmailAddress } : {}),
 });
 
-/** What a mail is made of, but for its recipient; it is sealed until the mail is sent. */
+/** The content of a mail, without its recipient. It stays sealed until the mail is sent. */
 export const MailContent = Type.Object({
   kind: OneOf(mailKindNames),
-  /** What the mail is sent for: a code, a bundle, a token. */
+  /** The secret that the mail delivers: a code, a bundle, or a token. */
   secret: Type.String(),
   sender: Type.Optional(RequestedSender),
   customization: Type.Optional(EmailCustomization),
@@ -79,15 +78,15 @@ export const SmsContent = Type.Object({
 });
 export type SmsContent = Static<typeof SmsContent>;
 
-/** Stands for the name of the app where none is given. */
+/** The app's name if the request has none. */
 const DEFAULT_APP_NAME = "Keystead";
 const DEFAULT_SMS = "{{ .OtpCode }} is your one-time code for {{ .AppName }}.";
 
-/** Schemes that run or show what stands in the link itself. */
+/** Schemes that execute or show the content of the link itself, or a local file. */
 const FORBIDDEN_SCHEMES = ["javascript:", "data:", "vbscript:", "file:", "blob:", "about:"];
 
 /**
- * Rules that the schema cannot say: cheap, for an operation's `check`. `field` is where the customization stands, such as
+ * The rules that the schema cannot express. Cheap enough for an operation's `check`. `field` is the path of the customization, such as
  * `parameters.emailCustomization`.
  *
  * @throws KeysteadError FIELD_INVALID naming the member
@@ -117,7 +116,7 @@ export function checkSmsCustomization({ template }: SmsCustomization, field: str
 }
 
 /**
- * Whether the template that a request names is there and can be filled for this kind of mail; `field` is where it is named.
+ * Checks that the named template exists and can be filled for this kind of mail; `field` is the path of the field that names it.
  *
  * @throws KeysteadError FIELD_INVALID
  */
@@ -135,7 +134,7 @@ export async function checkTemplate(
   fail("FIELD_INVALID", { field, reason });
 }
 
-/** What a mail's places are filled with. */
+/** The values for a mail's placeholders. */
 export function mailFacts({ kind, secret, customization = {} }: MailContent): Facts {
   const { appName, logoUrl, magicLinkTemplate, templateVariables } = customization;
   const variables = templateVariables ? readVariables(templateVariables) : { variables: {} };
@@ -144,7 +143,7 @@ export function mailFacts({ kind, secret, customization = {} }: MailContent): Fa
       [mailKinds[kind].carries]: secret,
       AppName: appName || DEFAULT_APP_NAME,
       ...(logoUrl ? { LogoUrl: logoUrl } : {}),
-      // A function, because `$` has a meaning in a replacement text.
+      // A function, because `$` is special in a replacement string.
       ...(magicLinkTemplate ? { MagicLink: magicLinkTemplate.replace("%s", () => encodeURIComponent(secret)) } : {}),
     },
     variables: "variables" in variables ? variables.variables : {},
@@ -162,11 +161,14 @@ function magicLinkProblem(template: string): string | undefined {
   if (template.split("%s").length !== 2) return "must have %s in it once";
   const url = template.replace("%s", "x");
   if (!isPlainUrl(url)) return "must be an absolute URL";
-  if (FORBIDDEN_SCHEMES.includes(new URL(url).protocol)) return `must not use the scheme ${new URL(url).protocol}`;
-  return undefined;
+  return schemeProblem(new URL(url));
 }
 
-/** An absolute URL that a parser takes as it is. */
+/** Why a link must not have this scheme; undefined if it may. Apps have schemes of their own, so only dangerous ones are refused. */
+export const schemeProblem = ({ protocol }: URL): string | undefined =>
+  FORBIDDEN_SCHEMES.includes(protocol) ? `must not use the scheme ${protocol}` : undefined;
+
+/** Whether this is an absolute URL of visible ASCII characters, with one of the schemes if given. */
 function isPlainUrl(text: string, schemes?: readonly string[]): boolean {
   const url = /^[\x21-\x7e]+$/.test(text) ? URL.parse(text) : null;
   return url !== null && (schemes === undefined || schemes.includes(url.protocol));
@@ -174,7 +176,7 @@ function isPlainUrl(text: string, schemes?: readonly string[]): boolean {
 
 type Variables = { variables: Record<string, string> } | { problem: string };
 
-/** Reads `templateVariables`: the JSON of an object of texts. */
+/** Parses `templateVariables`, the JSON of an object of texts. */
 function readVariables(json: string): Variables {
   let value: unknown;
   try {

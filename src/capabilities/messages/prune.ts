@@ -5,7 +5,7 @@ import { deleteSome } from "../../storage/deletion-in-turns.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { SEND_MAIL, SEND_SMS } from "./store.ts";
 
-/** Deletes events of mail, what is known of the mail, and messages that a fault kept from being sent, when they are old. */
+/** Deletes old mail events, old records of mail, and old messages whose jobs died from a fault. */
 export const pruneEmailEvents = reconciler({
   name: "prune_email_events",
   everyMs: HOUR_MS,
@@ -22,13 +22,13 @@ export const pruneEmailEvents = reconciler({
   },
 });
 
-/** Operators may look at them until then; what is sealed in them has long been of no use. */
+/** Operators can inspect dead messages until then. The secrets in them have expired long before. */
 function dropDeadMessages(tx: Transactor, before: number, limit: number): Promise<number> {
   const old = tx
     .selectFrom("jobs")
     .where("state", "=", "dead")
     .where("kind", "in", [SEND_MAIL, SEND_SMS])
     .where("created_at", "<", before);
-  // An operator may revive one meanwhile.
+  // The state is tested again, because an operator may revive a job meanwhile.
   return deleteSome(tx.kind, tx.deleteFrom("jobs").where("state", "=", "dead"), old, limit);
 }

@@ -9,14 +9,14 @@ import { type EventDetails, type EventType, recordEvent } from "./events.ts";
 import { MailContent, mailFacts } from "./model.ts";
 import { QueuedMessage, SEND_MAIL } from "./store.ts";
 
-/** The sending of one mail: rendered, handed over, and told of in events. */
+/** Sends a mail: renders it, hands it to a mail server, and records events. */
 
 const Secret = Type.Object({ ...MailContent.properties, to: Type.String() });
 type Context = JobContext<QueuedMessage, "mailer" | "mailTemplates", never, MailContent & { to: string }>;
 
 /**
- * A mail is handed over until a server has taken it, which is recorded in one transaction with the end of the job. Where the
- * process ends between the two, it is handed over again, under the same Message-ID.
+ * Retries until a mail server accepts the mail. The acceptance is recorded in one transaction with the end of the job. If the process dies between
+ * the two, the mail is sent again with the same Message-ID.
  */
 export const sendMail = job({
   name: SEND_MAIL,
@@ -28,7 +28,7 @@ export const sendMail = job({
     const { payload, database, clock } = context;
     if (payload.isForNobody) return { next: { do: "finish" } };
     const [mail] = await selectMail(database.read, { organizationId: payload.organizationId, id: payload.id });
-    // Gone with its organization, or brought back by an operator after its end.
+    // The mail was deleted with its organization, or an operator revived the job after it had ended.
     if (mail === undefined || mail.message_id !== null) return { next: { do: "finish" } };
     const startedAt = clock();
     if (startedAt >= payload.expiresAt) return dropped(context, "it was not taken while what is in it was good");
@@ -71,7 +71,7 @@ function accepted(
         deliverySmtpResponse: withoutSecret(context, reply),
         deliveryProcessingTimeMillis: String(Math.max(0, now - queuedAt)),
       };
-      // Never before the hand-over, and after it where the clock does not tell them apart.
+      // Always later than the Send event, even if the clock shows the same millisecond or was set back.
       await record(tx, context, identity, { eventType: "Delivery", occurredAt: Math.max(now, startedAt + 1), details });
     },
   };
@@ -93,7 +93,7 @@ function bounced(
   };
 }
 
-/** No server has taken the mail, and it is of no use any more. */
+/** Gives up a mail that no server has accepted and that is no longer of use. */
 const dropped = (context: Context, reason: string): JobResult =>
   bounced(
     context,
@@ -128,13 +128,13 @@ async function record(
   await recordEvent(tx, { ...event, organizationId, mailId, messageId, from, to, now: clock() });
 }
 
-/** What others wrote, without what nobody may read: a server could repeat in its reply what it was sent. */
+/** Removes the secret from a text that a mail server wrote: it could repeat in its reply what it was sent. */
 const withoutSecret = ({ secret: { secret } }: Context, text: string): string =>
   [secret, encodeURIComponent(secret)]
     .filter((part) => part !== "")
     .reduce((kept, part) => kept.replaceAll(part, "…"), text);
 
-/** None of a deleted organization, which may have mails that are still to be erased. */
+/** Skips deleted organizations, whose mails may not be erased yet. */
 const selectMail = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>
   db
     .selectFrom("mails")

@@ -5,7 +5,7 @@ import { nextAttempt } from "./attempts.ts";
 import { SmsContent, smsFacts, smsTemplate } from "./model.ts";
 import { QueuedMessage, SEND_SMS } from "./store.ts";
 
-/** The sending of one text message; it has no events, so what fails is in the log alone. */
+/** Sends a text message. Text messages have no events, so failures are only logged. */
 export const sendSms = job({
   name: SEND_SMS,
   payload: QueuedMessage,

@@ -8,7 +8,7 @@ import type { Database } from "../../storage/database.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { recordEvent } from "./events.ts";
 
-/** Events of Amazon SES, told by Amazon SNS. */
+/** Events of Amazon SES, delivered by Amazon SNS. */
 
 export interface SesReceiverOptions {
   database: Database;
@@ -20,10 +20,9 @@ export interface SesReceiverOptions {
 }
 
 /**
- * What takes the messages of the topics: it stores the events of mail that this installation sent, each once, and drops what
- * it does not know.
+ * The receiver for messages of the topics. It stores each event of a mail that this installation sent once, and drops everything else.
  *
- * @throws KeysteadError for whatever SNS did not send, which leaves no trace
+ * @throws KeysteadError for messages that are not from SNS; they change nothing
  */
 export function createSesReceiver(options: SesReceiverOptions): (body: Buffer) => Promise<void> {
   const { database, clock, log } = options;
@@ -65,7 +64,7 @@ async function store(
   );
 }
 
-/** By the id in the server's reply; by our own Message-ID where Amazon is faster than the record of its reply. */
+/** Finds a mail by the id in the server's reply, or by our own Message-ID if the event arrives before the reply is stored. */
 async function findMail({ read }: Database, { messageId, originalMessageId = "" }: SesEvent) {
   const [known] = await selectByMessageId(read, { messageId });
   if (known !== undefined) return known;

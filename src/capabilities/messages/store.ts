@@ -9,14 +9,14 @@ import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { MailContent, SmsContent } from "./model.ts";
 
 /**
- * How an operation has a message sent: it is sealed before the transaction, in `prepare`, and queued in it, so that there is
- * a message exactly where there is an activity. Nobody but the job that sends it can read what is in it.
+ * How an operation sends a message: it seals the message before the transaction, in `prepare`, and queues it in the transaction, so that there is
+ * a message exactly if there is an activity. Only the job that sends the message can read it.
  */
 
 export const SEND_MAIL = "send_mail";
 export const SEND_SMS = "send_sms";
 
-/** What a job that sends a message is told in clear. */
+/** The unencrypted payload of a job that sends a message. */
 export const QueuedMessage = Type.Object({
   organizationId: Type.String(),
   id: Type.String(),
@@ -39,7 +39,7 @@ export interface SealedSms {
   sealed: SealedSecret;
 }
 
-/** Seals a mail; what asks for it has `asks: ["sealJobSecret"]`. */
+/** Seals a mail. The operation must declare `asks: ["sealJobSecret"]`. */
 export async function sealMail(
   sealing: Sealing,
   { to, ...content }: MailContent & { to: string },
@@ -53,17 +53,17 @@ export async function sealSms(sealing: Sealing, content: SmsContent & { to: stri
 
 interface Queued {
   id: string;
-  /** Who asks for the message; its events are theirs. */
+  /** The organization that sends the message and owns its events. */
   organization: Pick<Organization, "id" | "parentId">;
-  /** When what is in it is of no use any more: then it is dropped. Milliseconds. */
+  /** When its content expires, in milliseconds. The message is dropped then. */
   expiresAt: number;
-  /** It is never sent: an answer that takes as long as others must not tell that there is nobody to send it to. */
+  /** Set if there is no recipient. The message is queued but never sent, so that the response's time does not reveal that the contact is unknown. */
   isForNobody?: true;
-  /** Milliseconds. */
+  /** In milliseconds. */
   now: number;
 }
 
-/** Queues a mail in the transaction of what asks for it. */
+/** Queues a mail in the transaction of the activity. */
 export async function queueMail(tx: Transactor, { mail, ...queued }: Queued & { mail: SealedMail }): Promise<void> {
   const { id, organization, now } = queued;
   await tx
@@ -73,13 +73,13 @@ export async function queueMail(tx: Transactor, { mail, ...queued }: Queued & { 
   await queue(tx, SEND_MAIL, { ...queued, sealed: mail.sealed });
 }
 
-/** Queues a text message in the transaction of what asks for it. */
+/** Queues a text message in the transaction of the activity. */
 export const queueSms = (tx: Transactor, { sms, ...queued }: Queued & { sms: SealedSms }): Promise<void> =>
   queue(tx, SEND_SMS, { ...queued, sealed: sms.sealed });
 
 /**
- * The messages of one kind of an organization and all below it go out in so many lines, so that a recipient that is slow holds up
- * few others, and whoever makes many sub-organizations holds up nobody else.
+ * The number of lanes for the messages of one kind of an organization and its sub-organizations. A slow recipient delays only those in its lane,
+ * and a parent with many sub-organizations delays nobody else.
  */
 const LANES = 4;
 
@@ -101,7 +101,7 @@ async function queue(
     },
     secret: sealed,
     lane: `${kind}:${rootIdOf(organization)}:${line}`,
-    // Not to be taken for a host, which is what webhooks wait for.
+    // The prefix keeps this gate distinct from hosts, which are the gates of webhooks.
     gate: `message:${kind}`,
     organizationId,
     runAt: now,

@@ -14,8 +14,8 @@ import { updateOauth2Credential } from "./update-oauth2-credential.ts";
 export { discoveryDocument, issuerKeySet } from "./issuer-key.ts";
 
 /**
- * Users known elsewhere, from the code that they bring to the session that they get. Signing in by an OIDC token is here, beside the
- * operation that issues such tokens, and not with the other credentials: it uses the providers of users and changes none.
+ * Sign-in with external identities, from a provider's authorization code to a session. Sign-in by an OIDC token belongs here, with the operation
+ * that issues such tokens, and not with the other credentials: it uses the OAuth providers of users but does not change them.
  */
 export const oauth = capability({
   title: "OAuth",

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../kernel/durations.ts";
 import type { IdentityClaims } from "../../signer/statements.ts";
 import type { Reader } from "../../storage/engine.ts";
 
-/** The key that this service signs OIDC tokens with, as the issuer of its public URL. */
+/** The key with which this service signs OIDC tokens, as the issuer under its public URL. */
 export const issuerKey: ServiceKeyKind = {
   purpose: "oidc",
   curve: "CURVE_P256",
@@ -13,7 +13,7 @@ export const issuerKey: ServiceKeyKind = {
   publish: async (read, now) => (await issuerKeySet(read, now)).keys,
 };
 
-/** A JSON Web Key Set (RFC 7517, RFC 7518 section 6.2), the present key first. */
+/** A JSON Web Key Set (RFC 7517, RFC 7518 section 6.2), current key first. */
 export async function issuerKeySet(read: Reader, now: number): Promise<{ keys: Record<string, string>[] }> {
   const keys = await publishedServiceKeys(read, issuerKey, now);
   return {
@@ -21,7 +21,7 @@ export async function issuerKeySet(read: Reader, now: number): Promise<{ keys: R
   };
 }
 
-/** What an issuer says of itself (OpenID Connect Discovery 1.0, section 3). It issues tokens through the API alone. */
+/** The issuer's metadata (OpenID Connect Discovery 1.0, section 3). Tokens are issued only through the API. */
 export const discoveryDocument = (issuer: string) => ({
   issuer,
   jwks_uri: `${issuer}/.well-known/jwks.json`,
@@ -31,6 +31,6 @@ export const discoveryDocument = (issuer: string) => ({
   claims_supported: ["iss", "sub", "aud", "exp", "iat", "nonce", "email", "email_verified", "encrypted_bearer_token"],
 });
 
-/** A compact JWT (RFC 7515) with these claims, signed by the issuer's present key. */
+/** A compact JWT (RFC 7515) with these claims, signed by the issuer's current key. */
 export const signIssuedToken = (signer: ServiceSigner, claims: IdentityClaims): Promise<string> =>
   signToken(signer, issuerKey, (keyId) => ({ says: "identity", keyId, claims }));

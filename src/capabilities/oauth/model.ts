@@ -6,7 +6,7 @@ import { oauth2Providers } from "../../providers/oauth2/providers.ts";
 
 const Provider = OneOf(oauth2Providers);
 
-/** What an organization is known as at a provider, as requests give it. */
+/** The organization's client at a provider, in the form of requests. */
 export const credentialFields = {
   provider: Provider,
   clientId: Type.String({

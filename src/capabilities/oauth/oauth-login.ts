@@ -14,7 +14,7 @@ export const oauthLogin = activity({
   asks: ["signStatements"],
   intent: Strict({ ...loginFields, oidcToken: OidcToken }),
   result: Type.Object({ session: Type.String() }),
-  // The token is verified where it leads to: no issuer is asked twice.
+  // The token is verified in that organization, so that its issuer is asked only once.
   carriedOutIn: ({ intent, read, organization }) => findOrganizationOf(read, organization, intent.oidcToken),
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "CREATE" }),
   check: checkLogin,

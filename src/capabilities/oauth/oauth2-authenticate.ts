@@ -110,7 +110,7 @@ async function exchange(
   }
 }
 
-/** The provider's bearer token for the app alone. */
+/** The provider's bearer token, encrypted so that only the app can read it. */
 function encryptedTo(target: string, accessToken: string): string {
   return credentialBundle(sealBundle(parseP256Point(target) as Buffer, Buffer.from(accessToken)));
 }

@@ -10,11 +10,11 @@ import { nonceOfPublicKey } from "../../providers/oidc/nonce.ts";
 import { readToken, type TokenClaims } from "../../providers/oidc/token.ts";
 import type { Reader } from "../../storage/engine.ts";
 
-/** Whom an OIDC token shows, among the users of an organization. */
+/** Finds the user of an organization that an OIDC token identifies. */
 
 const field = "parameters.oidcToken";
 
-/** A user, and the OAuth provider by which the token shows them. */
+/** A user, and the OAuth provider by which the token identifies them. */
 export interface Person {
   userId: string;
   provider: Pick<OauthProvider, "issuer" | "audience" | "subject">;
@@ -23,13 +23,13 @@ export interface Person {
 interface Showing extends Pick<Services, "oidc"> {
   read: Reader;
   organization: Organization;
-  /** Where else the token may lead to; nowhere unless said. */
+  /** Whether the token's user may also be in a sub-organization. By default, only the organization itself is searched. */
   reach?: Reach;
 }
 
 /**
- * The one sub-organization that a token leads to where the organization itself has no such user. It is not verified yet: a token that
- * cannot be read leads nowhere, and one that leads to several does so as well.
+ * The organization of the only user that a token identifies: in the organization itself or, if it has no such user, in its sub-organizations. The
+ * token is not verified yet. Undefined if it cannot be read, or if it identifies no user or several.
  */
 export async function findOrganizationOf(
   read: Reader,
@@ -51,10 +51,10 @@ function readClaims(oidcToken: string): TokenClaims | undefined {
 }
 
 /**
- * Verifies a token that is bound to this public key, letter by letter as the client sent it, and finds whom it shows. A token
- * serves as often as it is brought until it expires, for that key alone.
+ * Verifies a token that is bound to this public key, exactly as the client sent the key, and finds its user. A token can be used repeatedly until
+ * it expires, but only for that key.
  *
- * @throws KeysteadError OIDC_TOKEN_INVALID, or CREDENTIAL_AMBIGUOUS where it leads to several sub-organizations
+ * @throws KeysteadError OIDC_TOKEN_INVALID, or CREDENTIAL_AMBIGUOUS if it identifies users of several sub-organizations
  */
 export async function findPerson(
   { oidc, read, organization, reach = "organization" }: Showing,
@@ -75,7 +75,7 @@ export async function findPerson(
 }
 
 /**
- * The provider may have been deleted while the token was verified.
+ * Checks that the provider was not deleted while the token was verified.
  *
  * @throws KeysteadError OIDC_TOKEN_INVALID
  */

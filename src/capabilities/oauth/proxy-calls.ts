@@ -8,7 +8,7 @@ import { methodOfToken, namedAccount, sessionSecondsOf } from "../auth-proxy/mod
 import { oauthLogin } from "./oauth-login.ts";
 import { oauth2Authenticate } from "./oauth2-authenticate.ts";
 
-/** Signing in by somebody known elsewhere, for people who have no credential yet. */
+/** Sign-in with external identities, for people who have no credential yet. */
 
 const LoginRequest = Strict({
   oidcToken: Type.String({ minLength: 1, maxLength: MAX_OIDC_TOKEN_LENGTH }),
@@ -71,7 +71,7 @@ const methodOfProvider: Record<Oauth2Provider, "x" | "discord"> = {
   OAUTH2_PROVIDER_DISCORD: "discord",
 };
 
-/** What must not be empty, and what published clients know it as. */
+/** The fields that must not be empty, with the names that published clients use for them. */
 const required = {
   clientId: "client_id",
   authCode: "auth_code",

@@ -11,9 +11,9 @@ import type { Oauth2Credential } from "./model.ts";
 type Sealing = Pick<PrepareContext<unknown, "importClientSecret">, "read" | "organization" | "signer" | "now">;
 
 /**
- * Has the signer open a client secret that was encrypted to the published key, and seal it for one credential.
+ * Has the signer decrypt a client secret, which is encrypted to the published key, and seal it for one credential.
  *
- * @throws KeysteadError FIELD_INVALID for what was encrypted to no such key
+ * @throws KeysteadError FIELD_INVALID if it is not encrypted to such a key
  */
 export async function sealClientSecret(
   { read, organization, signer, now }: Sealing,
@@ -37,7 +37,7 @@ export async function sealClientSecret(
 
 type Row = Awaited<ReturnType<typeof findCredentials>>[number];
 
-/** The oldest first. */
+/** The organization's credentials, oldest first. */
 export const findCredentials = (read: Reader, organizationId: string) =>
   read
     .selectFrom("oauth2_credentials")
@@ -57,7 +57,7 @@ export async function requireCredential(read: Reader, organizationId: string, id
   return row ?? fail("OAUTH2_CREDENTIAL_NOT_FOUND", { id, organizationId });
 }
 
-/** @throws KeysteadError RESOURCE_EXISTS when another credential has this client of this provider */
+/** @throws KeysteadError RESOURCE_EXISTS if another credential has this client id at this provider */
 export async function refuseKnownClient(
   tx: Transactor,
   organizationId: string,

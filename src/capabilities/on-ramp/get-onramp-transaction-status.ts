@@ -26,7 +26,7 @@ export const getOnrampTransactionStatus = query({
       failForNow("RATE_LIMITED", { reason }, seconds);
     }
     const status = await asking(lent, () => onRamps.statusOf(holder, { id, walletAddress: known.wallet_address }));
-    // A provider that forgets a purchase does not undo what it said of it.
+    // If the provider no longer knows the purchase, the status that it reported before stays.
     if (status === known.status || status === "PENDING") return { transactionStatus: known.status };
     const noted = { organizationId: organization.id, id, status, now };
     await apart.transact(organization.id, (tx) => noteStatus(tx, noted));

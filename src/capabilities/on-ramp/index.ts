@@ -7,7 +7,7 @@ import { listFiatOnRampCredentials } from "./list-fiat-on-ramp-credentials.ts";
 import { onRampKey } from "./on-ramp-key.ts";
 import { updateFiatOnRampCredential } from "./update-fiat-on-ramp-credential.ts";
 
-/** Crypto bought for fiat, at providers where the organization has an account. */
+/** On-ramp: people buy crypto for fiat at providers where the organization has an account. */
 export const onRamp = capability({
   title: "Fiat on-ramp",
   operations: [

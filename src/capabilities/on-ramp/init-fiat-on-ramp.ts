@@ -18,9 +18,9 @@ export const initFiatOnRamp = activity({
   }),
   subject: () => ({ governedBy: "policies", resource: "FIAT_TRANSACTION", action: "CREATE" }),
   check: checkPurchase,
-  // A page that nobody opens and a token that nobody uses are nothing, so that it may be begun in vain and begun again.
+  // A page that nobody opens and a token that nobody uses have no effect, so this may run in vain and repeatedly.
   async prepare({ intent, read, organization, signer, onRamps, remoteAddress, id }) {
-    // One of a private network, behind which a proxy was not named, says nothing of who buys.
+    // A private address, as of a proxy that is not configured, says nothing about the buyer.
     const clientAddress = remoteAddress !== undefined && isPublicAddress(remoteAddress) ? remoteAddress : undefined;
     const transactionId = id("transaction");
     const purchase = purchaseOf(intent, { transactionId, clientAddress });

@@ -22,7 +22,7 @@ const Bundle = (minLength: number) =>
     description: "base58: what `encryptOnRampSecret` makes",
   });
 
-/** What an organization is known as at a provider, as requests give it; '' says that an optional one is not given. */
+/** The organization's account at a provider, in the form of requests. In optional fields, '' means absent. */
 export const credentialFields = {
   onrampProvider: Provider,
   projectId: Type.Optional(Name("a project's id", 0)),

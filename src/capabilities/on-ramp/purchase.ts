@@ -3,6 +3,7 @@ import { isBitcoinAddress, isEthereumAddress, isSolanaAddress } from "../../cryp
 import { parseMoonPayUrl } from "../../crypto/moonpay-url.ts";
 import { OneOf, Strict } from "../../engine/fields.ts";
 import { fail } from "../../kernel/errors.ts";
+import { inWords } from "../../kernel/in-words.ts";
 import { MAX_URL_LENGTH } from "../../kernel/limits.ts";
 import {
   currenciesOn,
@@ -19,7 +20,7 @@ import {
 import type { Purchase } from "../../providers/on-ramp/provider.ts";
 import { Provider } from "./model.ts";
 
-/** What somebody wants to buy, as requests say it, and what of it no provider would take. */
+/** The purchase in a request, and the checks for what no provider would accept. */
 
 const LEAST_FIAT = 20;
 
@@ -71,7 +72,7 @@ export function checkPurchase(intent: PurchaseIntent): void {
 
   const [on, currency] = [nameIn<OnRampNetwork>(NETWORK, network), nameIn<OnRampCurrency>(CRYPTO, cryptoCurrencyCode)];
   if (!currenciesOn(on).includes(currency)) {
-    refuse("cryptoCurrencyCode", `is not sold on ${network}: ${named(CRYPTO, currenciesOn(on)).join(" and ")} are`);
+    refuse("cryptoCurrencyCode", `is not sold on ${network}: ${inWords(named(CRYPTO, currenciesOn(on)))} are`);
   }
   if (!isAddressOn(on, intent.walletAddress, sandboxMode)) refuse("walletAddress", `is no address of ${network}`);
   if (paymentMethod !== undefined && methodOf(intent) === undefined) {
@@ -98,7 +99,7 @@ export function checkPurchase(intent: PurchaseIntent): void {
   if (problem) refuse("urlForSignature", problem);
 }
 
-/** Policies have decided on the address and the currency of the request: the page that is signed sells nothing else to nobody else. */
+/** Policies decide on the address and currency of the request, so the signed page must have the same ones. Returns the problem if it does not. */
 function problemOfPage({ searchParams }: URL, wanted: Record<string, string>): string | undefined {
   if (searchParams.has("walletAddresses")) return "must not have `walletAddresses`";
   for (const [name, value] of Object.entries(wanted)) {
@@ -108,7 +109,7 @@ function problemOfPage({ searchParams }: URL, wanted: Record<string, string>): s
   return undefined;
 }
 
-/** What a provider is asked for. */
+/** The purchase in the form that a provider takes. */
 export function purchaseOf(
   intent: PurchaseIntent,
   { transactionId, clientAddress }: { transactionId: string; clientAddress: string | undefined },
@@ -132,7 +133,7 @@ export function purchaseOf(
 const methodOf = ({ onrampProvider, paymentMethod }: PurchaseIntent): string | undefined =>
   paymentMethod && methodAt(onrampProvider, nameIn<OnRampPaymentMethod>(METHOD, paymentMethod));
 
-/** Money that is paid for an address of another network, or for a misspelled one, is lost. Those of test networks are for sandboxes. */
+/** Whether this is an address of the network: money paid for another network's address or a mistyped one is lost. Sandboxes use test networks. */
 function isAddressOn(network: OnRampNetwork, text: string, isTest: boolean): boolean {
   switch (network) {
     case "ETHEREUM":

@@ -21,7 +21,7 @@ const nameOf = (provider: OnRampProviderId): OnRampProviderName =>
   provider === "FIAT_ON_RAMP_PROVIDER_COINBASE" ? "coinbase" : "moonpay";
 
 /**
- * What Coinbase cannot do without.
+ * Checks the fields that only Coinbase requires.
  *
  * @throws KeysteadError FIELD_MISSING
  */
@@ -35,9 +35,9 @@ export function checkCredential({ onrampProvider, projectId, encryptedPrivateApi
 type Sealing = Pick<PrepareContext<unknown, "importOnRampKeys">, "read" | "organization" | "signer" | "now">;
 
 /**
- * Has the signer open the keys that were encrypted to the published key, and seal them for one credential.
+ * Has the signer decrypt the keys, which are encrypted to the published key, and seal them for one credential.
  *
- * @throws KeysteadError FIELD_INVALID for what was encrypted to no such key, and for keys that the provider would not take
+ * @throws KeysteadError FIELD_INVALID if they are not encrypted to such a key, or if the provider would not accept them
  */
 export async function sealKeys(
   { read, organization, signer, now }: Sealing,
@@ -92,7 +92,7 @@ export const columnsOf = (fields: CredentialFields, sealedKeys: Buffer) => ({
 
 type Row = Awaited<ReturnType<typeof findCredentials>>[number];
 
-/** The oldest first. */
+/** The organization's credentials, oldest first. */
 export const findCredentials = (read: Reader, organizationId: string) =>
   read
     .selectFrom("on_ramp_credentials")
@@ -112,20 +112,20 @@ export async function requireCredential(read: Reader, organizationId: string, id
   return row ?? fail("RESOURCE_NOT_FOUND", { kind: "fiat on-ramp credential", id, organizationId });
 }
 
-/** What credential something is done with, and of which organization it is. */
+/** The credential to use, and the organization that owns it. */
 export interface Lent {
   row: Row;
   owner: Organization;
 }
 
-/** At which provider, and whether for money. */
+/** The provider, and whether to use its sandbox. */
 export interface Market {
   provider: OnRampProviderId;
   sandbox: boolean;
 }
 
 /**
- * The credential with this id if it is still there, or else the newest one: the organization's own, before that of its parent.
+ * The credential with this id if it still exists, else the newest one of the organization, else the newest one of its parent.
  *
  * @throws KeysteadError ON_RAMP_NOT_CONFIGURED
  */
@@ -148,7 +148,7 @@ export async function credentialFor(
   );
 }
 
-/** The account that a credential stands for; the signer makes what takes its secrets. */
+/** The account of a credential. The signer computes everything that needs the account's secrets. */
 export function holderOf(
   { row, owner }: Lent,
   signer: AskedSigner<"authorizeCoinbase"> | AskedSigner<"signMoonPayUrl" | "authorizeCoinbase">,
@@ -169,7 +169,7 @@ export function holderOf(
 }
 
 /**
- * What a provider answered to what was asked with a credential.
+ * Makes a request to a provider with a credential, and translates its errors.
  *
  * @throws KeysteadError ON_RAMP_CREDENTIAL_REFUSED, ON_RAMP_REFUSED or ON_RAMP_UNAVAILABLE
  */
@@ -209,7 +209,7 @@ export async function requireTransaction(read: Reader, organizationId: string, i
   return row ?? fail("RESOURCE_NOT_FOUND", { kind: "on-ramp transaction", id, organizationId });
 }
 
-/** What is known of a purchase from now on; one that is completed stays so. */
+/** Stores a purchase's status. A completed purchase stays completed. */
 export async function noteStatus(
   tx: Transactor,
   { organizationId, id, status, now }: { organizationId: string; id: string; status: string; now: number },

@@ -24,7 +24,7 @@ export const Feature = Type.Object(
 );
 export type Feature = Static<typeof Feature>;
 
-/** Features as the API shows them. */
+/** Features in the form of responses. */
 export const shownFeatures = (features: readonly { name: string; value: string | null }[]): Feature[] =>
   features.map(({ name, value }) => ({ name: name as FeatureName, ...(value === null ? {} : { value }) }));
 

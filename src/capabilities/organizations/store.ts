@@ -10,11 +10,11 @@ export interface NewOrganization {
   parentId: string | null;
   sealedKey: Uint8Array;
   now: number;
-  /** Features of its kind that it starts without. */
+  /** Default features that it starts without. */
   without?: readonly string[];
 }
 
-/** Adds an organization; `fill` gives it users and a root quorum. */
+/** Adds an organization. `fill` adds its users and root quorum. */
 export async function addOrganization(
   tx: Transactor,
   organization: NewOrganization,

@@ -15,7 +15,7 @@ import {
 } from "../messages/model.ts";
 import { SessionPublicKey } from "../sessions/store.ts";
 
-/** How a code is asked for, in all versions of the operations that send one. */
+/** The requests for codes, in all versions of the operations that send one. */
 
 export const otpTypes = ["OTP_TYPE_EMAIL", "OTP_TYPE_SMS"] as const;
 export type OtpType = (typeof otpTypes)[number];
@@ -27,7 +27,7 @@ const base = {
   contact: Type.String({ minLength: 3, maxLength: 254 }),
   emailCustomization: Type.Optional(EmailCustomization),
   smsCustomization: Type.Optional(SmsCustomization),
-  /** Whom the app has asking, such as the hash of an IP address: whoever names one contact after another is told apart by it alone. */
+  /** The app's id for the requester, such as the hash of an IP address. Only this reveals somebody who tries one contact after another. */
   userIdentifier: Type.Optional(Type.String({ maxLength: 256 })),
   ...senderFields,
 };
@@ -38,7 +38,7 @@ const shape = {
 const expirationSeconds = Type.Optional(Seconds);
 
 export const InitOtpV1 = Strict({ ...base, ...shape, expirationSeconds });
-/** From the second version on the name of the app stands by itself. */
+/** From the second version on, the app's name is a field of its own. */
 export const InitOtp = Strict({ ...base, ...shape, expirationSeconds, appName: LabelOrEmpty });
 export type InitOtp = Static<typeof InitOtpV1> & { appName?: string };
 export const InitOtpAuthV1 = Strict(base);
@@ -67,23 +67,23 @@ export const codeShapeOf = ({ otpLength, alphanumeric = true }: InitOtp) => ({
   alphanumeric,
 });
 
-/** Milliseconds. */
+/** A code's life, in milliseconds. */
 export const lifeOf = ({ expirationSeconds: life }: InitOtp): number => Number(life ?? OTP_SECONDS) * 1000;
 
-/** Where the code goes. */
+/** The contact to which the code is sent. */
 export const contactOf = ({ otpType, contact }: Pick<InitOtp, "otpType" | "contact">): Contact =>
   contactOfType(contactTypeOf(otpType), contact);
 
 /** A token of `verify_otp`. */
 export const VerificationToken = Type.String({ minLength: 1, maxLength: 4096 });
-/** The same where clients in languages with default values send an empty text for none. */
+/** The same, or empty: clients in languages with default values send an empty text if they have none. */
 export const VerificationTokenOrEmpty = Type.String({ maxLength: 4096 });
 
-/** What a client signs with the key in its token, to show that the token is its own. */
+/** A client's signature with the key in its token, which proves that the token is its own. */
 export const ClientSignature = Strict({
   publicKey: SessionPublicKey,
   scheme: OneOf(["CLIENT_SIGNATURE_SCHEME_API_P256"]),
-  // That of a sign-up holds all of the user's credentials.
+  // The message of a sign-up contains all of the user's credentials.
   message: Type.String({ maxLength: 65_536 }),
   signature: Type.String({ pattern: "^[0-9a-fA-F]{128}$", description: "r and s in hex" }),
 });

@@ -34,7 +34,7 @@ export const otpLogin = activity({
   intent: Newest,
   result: Type.Object({ session: Type.String() }),
   versions: { 1: { intent: First, upgrade: (intent: Intent) => intent as Static<typeof Newest> } },
-  // It is read alone here: what is wrong with a token becomes of the activity, and is no reason against the verdict on it.
+  // The token is only parsed here. An invalid token makes the activity fail, but does not affect the decision on it.
   async carriedOutIn({ intent: { verificationToken }, read, organization }) {
     const token = readVerificationToken(verificationToken);
     return token && (await findVerifiedHolder(read, organization.id, contactOfToken(token)))?.organizationId;

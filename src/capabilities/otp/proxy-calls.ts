@@ -17,7 +17,7 @@ import { ClientSignature, otpTypes } from "./model.ts";
 import { otpLogin } from "./otp-login.ts";
 import { verifyOtp } from "./verify-otp.ts";
 
-/** One-time codes for people who have no credential yet. What codes look like is the organization's to say, not theirs. */
+/** One-time codes for people who have no credential yet. The organization decides the form of the codes, not the caller. */
 
 const Text = Type.String({ minLength: 1, maxLength: 8192 });
 
@@ -115,7 +115,7 @@ const LoginRequest = Strict({ ...login, clientSignature: Type.Optional(ClientSig
 type LoginRequest = Static<typeof LoginRequest>;
 const session = Type.Object({ session: Type.String() });
 
-/** Not verified yet: it decides only whether such sign-ins are allowed at all. */
+/** The claims of a token that is not verified yet. They only decide whether such sign-ins are allowed at all. */
 const claimsOf = ({ verificationToken }: LoginRequest): VerificationClaims =>
   readVerificationToken(verificationToken) ??
   fail("VERIFICATION_TOKEN_INVALID", { field: "verificationToken", reason: "it has another form" });
@@ -128,15 +128,15 @@ async function signIn(context: ProxyContext<LoginRequest>, type: string): Promis
 }
 
 /**
- * The sub-organization in which the contact is verified: nobody gets somebody else's sign-in by writing their address down. The token
- * is verified first, so that no answer tells strangers who has an address.
+ * The sub-organization in which the contact is verified, so that nobody can capture another person's sign-in by entering their address. The token
+ * is verified first, so that responses do not reveal to strangers who has an address.
  */
 async function accountOf({ request, config, read, now }: ProxyContext<LoginRequest>): Promise<string> {
   const organization = { id: config.organizationId, parentId: null };
   const where = { organization, field: "verificationToken", now };
   const token = await requireVerificationToken(read, request.verificationToken, where);
   const holder = await findVerifiedHolder(read, organization.id, contactOfToken(token));
-  // The organization's own users are none of the people whom its proxy is for.
+  // The proxy does not serve the organization's own users.
   const isBelow = holder !== undefined && holder.organizationId !== organization.id;
   return isBelow ? holder.organizationId : fail("ACCOUNT_NOT_FOUND", { what: "verified contact" });
 }

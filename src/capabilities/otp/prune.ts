@@ -4,7 +4,7 @@ import { MINUTE_MS } from "../../kernel/durations.ts";
 import { MAX_OTP_SECONDS, OTP_WINDOW_MS, USED_TOKENS_KEPT_MS } from "../../kernel/limits.ts";
 import { deleteSome } from "../../storage/deletion-in-turns.ts";
 
-/** Deletes codes, guesses and used tokens once nothing asks for them any more. */
+/** Deletes codes, failed guesses and used tokens once nothing needs them. */
 export const pruneOtps = reconciler({
   name: "prune_otps",
   everyMs: 5 * MINUTE_MS,
@@ -17,7 +17,7 @@ export const pruneOtps = reconciler({
     ] as const;
     for (const [table, column, before] of lapsed) {
       await deleteInPortions(database, (tx, limit) => {
-        // One of several tables of one shape, as far as this goes.
+        // The cast is safe: all three tables have the chosen column as a number.
         const old = tx.selectFrom(table as "otps").where(column as "expires_at", "<", before);
         return deleteSome(tx.kind, tx.deleteFrom(table as "otps"), old, limit);
       });

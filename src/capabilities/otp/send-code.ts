@@ -13,7 +13,7 @@ import { addOtp, type NewOtp } from "./store.ts";
 export interface PreparedCode {
   otp: NewOtp;
   message: { mail: SealedMail } | { sms: SealedSms };
-  /** Whether there is somebody to send it to. */
+  /** Whether there is a recipient. */
   isKnown: boolean;
 }
 
@@ -25,8 +25,8 @@ interface Preparing {
 }
 
 /**
- * Makes a code and the message with it. Without a recipient it is sealed and queued all the same and goes nowhere, and nobody ever knows
- * the code: whoever asks sees no difference, in the time that it takes neither.
+ * Generates a code and the message with it. If there is no recipient, the message is sealed and queued nevertheless but never sent, and nobody
+ * learns the code: the caller sees no difference, not even in the time it takes.
  */
 export async function prepareCode(
   { read, organization, signer, now }: Preparing,

@@ -17,7 +17,7 @@ import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { OtpType } from "./model.ts";
 
-/** Codes as they are stored, and what guessing at them costs. All of it holds across servers: it is in the database. */
+/** Stored codes, and the limits on requesting and guessing them. The limits apply across servers, because the counts are in the database. */
 
 export type Otp = Schema["otps"];
 
@@ -29,12 +29,12 @@ export interface NewOtp {
   mac: string;
   sealedTargetKey: string | null;
   expiresAt: number;
-  /** As the app has it; '' for none. */
+  /** As the app sent it; '' if it sent none. */
   userIdentifier: string;
 }
 
 /**
- * Stores a code; the oldest of a contact's live ones make room for it.
+ * Stores a code. If the contact has too many live codes, the oldest ones expire.
  *
  * @throws KeysteadError OTP_STARTS_EXCEEDED
  */
@@ -47,7 +47,7 @@ export async function addOtp(tx: Transactor, organization: Organization, otp: Ne
     .select(["organization_id", "id", "expires_at", "used_at", "created_at"])
     .where("root_id", "=", rootId)
     .where("contact", "=", contact)
-    // No older one can still be live.
+    // Older codes cannot be live any more.
     .where("created_at", ">", now - MAX_OTP_SECONDS * 1000)
     .where("created_at", "<", latestOf(now))
     .orderBy("created_at")
@@ -88,7 +88,7 @@ function boundStarts(count: number): void {
   if (count >= MAX_OTP_STARTS) fail("OTP_STARTS_EXCEEDED", { most: MAX_OTP_STARTS, seconds: OTP_WINDOW_MS / 1000 });
 }
 
-/** Always locked after the contact, so that no two wait for each other. */
+/** The lock is always taken after the contact's, so that transactions cannot deadlock. */
 async function countStartsOfUser(tx: Transactor, rootId: string, userIdentifier: string, now: number): Promise<number> {
   await tx.lock(`otp user ${rootId} ${userIdentifier}`);
   const { count } = await tx
@@ -102,10 +102,10 @@ async function countStartsOfUser(tx: Transactor, rootId: string, userIdentifier:
   return Number(count);
 }
 
-/** What is told to be later than this was done before the clock was set back, and would count for as long as it was set back. */
+/** Rows later than this were stored before the clock was set back. They are ignored: they would count until the clock has caught up. */
 const latestOf = (now: number): number => now + OTP_WINDOW_MS;
 
-/** @throws KeysteadError OTP_INVALID; the same for one that never was, has lapsed, or was used */
+/** @throws KeysteadError OTP_INVALID, with the same reason if the code never existed, has expired, or was used */
 export async function findLiveOtp(read: Reader, organizationId: string, id: string, now: number): Promise<Otp> {
   const otp = await read
     .selectFrom("otps")
@@ -120,9 +120,9 @@ export async function findLiveOtp(read: Reader, organizationId: string, id: stri
 }
 
 /**
- * Holds a guess against the code, and counts it if it is wrong, whatever becomes of the activity.
+ * Compares a guess with the code. A wrong guess is counted even if the activity is rolled back.
  *
- * @throws KeysteadError OTP_INVALID, or OTP_TRIES_EXCEEDED for a contact at whose codes too many guesses were wrong of late
+ * @throws KeysteadError OTP_INVALID, or OTP_TRIES_EXCEEDED if there were too many wrong guesses at the contact's codes recently
  */
 export async function guess(
   apart: Services["apart"],
@@ -158,7 +158,7 @@ export async function guess(
   if (outcome === "wrong") fail("OTP_INVALID", { reason: "it is not the one that was sent" });
 }
 
-/** @throws KeysteadError OTP_INVALID for one that was used meanwhile */
+/** @throws KeysteadError OTP_INVALID if the code was used meanwhile */
 export async function useOtp(tx: Transactor, { organization_id, id }: Otp, now: number): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable("otps")
@@ -171,9 +171,9 @@ export async function useOtp(tx: Transactor, { organization_id, id }: Otp, now: 
 }
 
 /**
- * The one user of the organization with this contact.
+ * The only user of the organization with this contact, or the one who has verified it.
  *
- * @throws KeysteadError RESOURCE_NOT_FOUND, or CREDENTIAL_AMBIGUOUS where several have it and it is verified for none of them
+ * @throws KeysteadError RESOURCE_NOT_FOUND, or CREDENTIAL_AMBIGUOUS if several users have it and none of them has verified it
  */
 export async function findUserByContact(read: Reader, organization: Organization, contact: Contact): Promise<string> {
   const [user, ...others] = await findUsersByContact(read, organization, contact);

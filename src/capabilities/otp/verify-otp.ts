@@ -18,7 +18,7 @@ const Newest = Strict({
   encryptedOtpBundle: EncryptedBundle(MAX_OTP_BUNDLE_BYTES),
   expirationSeconds: Type.Optional(Seconds),
 });
-/** Published clients send what the second version takes under the name of the first as well. */
+/** Published clients also send the second version's intent under the name of the first. */
 const First = Type.Union([
   Strict({
     otpId: Id,

@@ -19,6 +19,7 @@ import { signatureOf } from "./solana/unsponsored.ts";
 /** For transactions of other capabilities, and those that the installation pays for. */
 export { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "./awaiting.ts";
 export { batchError } from "./evm/batches.ts";
+export { withDataFee } from "./evm/data-fee.ts";
 export { factsOfSeveral, plannedFacts } from "./evm/facts.ts";
 export { hasNonce } from "./evm/nonces.ts";
 export { planBatch, planCall, planExecution, type WantedCalls } from "./evm/plans.ts";

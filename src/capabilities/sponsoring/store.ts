@@ -4,7 +4,7 @@ import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { serviceKeyOwner } from "../../engine/keys/service-keys.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_FOLLOWED_SPONSORED } from "../../kernel/limits.ts";
+import { MAX_FOLLOWED_SPONSORED, MAX_SPONSORED_GAS } from "../../kernel/limits.ts";
 import { estimateGas, feeQuote } from "../../nodes/evm-calls.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
 import { INSTALLATION } from "../../signer/protocol.ts";
@@ -27,6 +27,7 @@ import {
   sendOf,
   toldHash,
   UNSENT,
+  withDataFee,
   withinFeeCap,
 } from "../sending/store.ts";
 import { nativePrice, reserveCost } from "./gas-usage.ts";
@@ -51,8 +52,10 @@ export interface SponsoredCall {
   to: string;
   value?: bigint;
   data?: string;
-  /** Unless it is given, a call that would revert now is planned as one that fails, and is never sent. */
+  /** Unless it is given, a call that would revert now, or takes too much, is planned as one that fails, and is never sent. */
   gasLimit?: bigint;
+  /** What an account signs that the call has executed. */
+  execution?: Plan["execution"];
 }
 
 /** Who pays on Ethereum's chains; lowercase. */
@@ -73,7 +76,7 @@ export interface Sponsoring {
  */
 export async function planSponsored(
   { evm, assets, read, organizationId }: Sponsoring,
-  { chain, to, value = 0n, data = "0x", gasLimit }: SponsoredCall,
+  { chain, to, value = 0n, data = "0x", gasLimit, execution }: SponsoredCall,
 ): Promise<Plan> {
   await evm.requireChain(chain);
   const from = await evmSponsor(read);
@@ -87,12 +90,21 @@ export async function planSponsored(
     fees: digitsOf(fees),
     highest: digitsOf(highest),
     ...(price === undefined ? {} : { nativePrice: price }),
+    ...(execution ? { execution } : {}),
   };
-  const priced = (gas: bigint) => withinFeeCap(evm, { ...plan, gas: String(gas) }, "sponsor");
+  const priced = async (gas: bigint) =>
+    withinFeeCap(evm, await withDataFee(evm, { ...plan, gas: String(gas) }), "sponsor");
   if (gasLimit !== undefined) return priced(gasLimit);
   const estimate = await estimateGas(evm, chain, call);
-  if ("gas" in estimate) return priced(gasWithRoom(estimate.gas));
-  return { ...plan, gas: "0", revert: await revertError(read, organizationId, UNSENT, call.to, estimate.revert) };
+  if ("revert" in estimate) {
+    return { ...plan, gas: "0", revert: await revertError(read, organizationId, UNSENT, call.to, estimate.revert) };
+  }
+  if (estimate.gas > MAX_SPONSORED_GAS) {
+    const message = `the transaction was not sent: it takes ${estimate.gas} units of gas, and the service pays for at most ${MAX_SPONSORED_GAS}`;
+    return { ...plan, gas: "0", revert: { message } };
+  }
+  const gas = gasWithRoom(estimate.gas);
+  return priced(gas < MAX_SPONSORED_GAS ? gas : MAX_SPONSORED_GAS);
 }
 
 export interface NewSponsoredSend {

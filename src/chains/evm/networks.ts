@@ -23,3 +23,8 @@ export const isEvmChain = (text: string): text is EvmChain => (evmChains as read
 
 /** The reference part of the identifier, which in this namespace is the chain id (EIP-155). */
 export const chainIdOf = (chain: EvmChain): bigint => BigInt(chain.slice(chain.indexOf(":") + 1));
+
+/** Rollups of the OP stack, which charge a fee in addition to gas for the data that they publish on the underlying chain. */
+const opStack: readonly EvmChain[] = ["eip155:8453", "eip155:84532", "eip155:10", "eip155:11155420"];
+
+export const isOpStack = (chain: EvmChain): boolean => opStack.includes(chain);

@@ -14,20 +14,20 @@ import { holderOf, selectParties } from "./holders.ts";
 import { findOrganization } from "./organizations.ts";
 import { findProviders } from "./providers.ts";
 
-/** Somebody whom a token shows. */
+/** A user whom a token attests. */
 interface AttestedHolder extends Holder {
   /** Milliseconds. */
   expiresAt: number;
-  /** The feature without which codes of this type are of no use there; null where it is on. */
+  /** The feature that codes of this type need, if it is disabled in the user's organization; null if it is enabled. */
   featureOff: string | null;
 }
 
-/** What a stamp says beside its signature; the look-up goes by all of it. */
+/** The parts of a stamp besides its signature. Together they are the look-up key. */
 type Attestation = Pick<AttestedStamp, "scheme" | "attestation" | "publicKey" | "publicKeyAsSent">;
 
 /**
- * A key of the moment, and a token that is bound to it: of `verify_otp`, or of an OIDC issuer. It signs in, and shows a further
- * credential to an activity.
+ * An ephemeral key with a token bound to it, from `verify_otp` or an OIDC issuer. Such stamps sign users in, and show a further credential for
+ * an activity.
  */
 export const attestedKind = credentialKind<AttestedStamp, AttestedHolder>({
   header: "x-stamp-attested",
@@ -49,7 +49,7 @@ export const attestedKind = credentialKind<AttestedStamp, AttestedHolder>({
   noteFirstUse: async () => undefined,
 
   async verify(stamp, body, { featureOff, organization }, verifying) {
-    // It says the same of every holder.
+    // The result is the same for every holder.
     const verified = alreadyVerified.get(stamp) ?? verifyAttestation(stamp, body, verifying);
     alreadyVerified.set(stamp, verified);
     await verified;
@@ -83,7 +83,7 @@ async function verifyAttestation(
   { oidc, organizationId }: Verifying,
 ): Promise<void> {
   if (!(await verifyAttestedStamp(stamp, body))) refuse("the signature does not match the body");
-  // A verification token was verified when its holder was looked for.
+  // A verification token was verified when its holder was looked up.
   if (stamp.scheme !== "STAMP_ATTESTED_SCHEME_P256_OIDC") return;
   const expectedNonce = nonceOfPublicKey(stamp.publicKeyAsSent);
   try {
@@ -103,15 +103,15 @@ function refuse(reason: string): never {
 type Where = Omit<CredentialLookup, "key">;
 
 /**
- * The users with the contact that a token of ours proves. Whoever names the parent means who has the contact verified below it, and only
- * where nobody has a user of the parent itself.
+ * The users with the contact that one of our tokens proves. If the request names the parent, that is the user who verified the contact in one
+ * of its sub-organizations, or, if there is none, a user of the parent itself.
  */
 async function findByVerificationToken(
   read: Reader,
   { attestation, publicKey }: Attestation,
   { organizationId, reach, now }: Where,
 ): Promise<AttestedHolder[]> {
-  // Before anybody is looked up: an answer must not tell who has an address.
+  // Before any look-up, because the response must not reveal who has an address.
   const token = await openVerificationToken(read, attestation, now);
   if (!token) return refuse("its verification token was not issued here, or has expired");
   if (token.public_key !== publicKey) return refuse("its verification token is bound to another key");
@@ -134,8 +134,8 @@ async function findByVerificationToken(
 }
 
 /**
- * The users who are known as what a token claims, in the organization, and where it has none of them below it. The token is verified
- * afterwards, by keys of its issuer: no issuer is asked whom nobody here is known to.
+ * The users with an OAuth provider that matches a token's claims, in the organization, or if there is none, in its sub-organizations. The
+ * token is verified afterwards, so that only issuers that a user here is registered with are contacted.
  */
 async function findByOidcToken(
   read: Reader,
@@ -160,7 +160,7 @@ async function loadHolder(
 ): Promise<AttestedHolder[]> {
   const rows = await selectUser(read, party);
   return rows.map((row) => {
-    // It has no seniority: who it belongs to is said by the token.
+    // Seniority does not apply, because the token identifies the holder.
     const known = { ...row, actor_organization_id: row.organization_id, credential_id: id, seniority: 0 };
     const featureOff = party.feature === "" || row.feature !== null ? null : party.feature;
     return { ...holderOf({ row: known, rank: 0 }, { type, sessionProfileId: null }), expiresAt, featureOff };

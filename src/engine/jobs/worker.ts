@@ -2,7 +2,12 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from "kysely";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
-import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
+import {
+  JOB_STOP_DEADLINE_MS,
+  LONGEST_LEASE_MS,
+  MAX_CONNECTIONS,
+  MAX_CONNECTIONS_PER_HOST,
+} from "../../kernel/limits.ts";
 import { NowAndThen } from "../../kernel/now-and-then.ts";
 import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
@@ -27,43 +32,43 @@ export interface JobWorkerOptions {
   services: Services;
   signer: Pick<Signer, "ask">;
   kinds: readonly JobKind[];
-  /** Told how each run of a job ended; it must not throw. */
+  /** Called with the outcome of each run of a job; must not throw. */
   onRun?: (kind: string, outcome: RunOutcome) => void;
-  /** Begins traces; there are none unless it is there. */
+  /** Without it nothing is traced. */
   tracer?: Tracer | undefined;
-  /** How often to look for work that nobody announced. */
+  /** How often to poll for work that was not announced. */
   pollMs?: number;
-  /** Lanes at work at once in this process ... */
+  /** The most lanes that this process runs at a time. */
   maxLanes?: number;
-  /** ... and of them, those that wait for the same thing. */
+  /** The most of them that share a gate, unless the gate says otherwise. */
   maxLanesPerGate?: number;
-  /** A process that died gives its lanes back after this long; a living one renews its lease with each job ... */
+  /** How long a lease on a lane lasts. It is renewed with each job; if the process dies, the lane is free after this time. */
   leaseMs?: number;
-  /** ... and so often while a job runs, unless it runs so long that it is taken for hung; a third of the lease unless said. */
+  /** How often the lease is renewed while a job runs, until the job counts as hung. Default: a third of the lease. */
   renewMs?: number;
   /** How long `stop` waits for running jobs. */
   stopDeadlineMs?: number;
-  /** Whether no other process has the database, so that what is leased at the start was left by one that has ended. Not unless said. */
+  /** Whether no other process uses the database, so that leases found at the start belong to a process that ended. Default: false. */
   isAlone?: boolean;
 }
 
-/** Done, or put off for trouble that is not its own; of one that failed: to be tried again, or given up. */
+/** Done; paused because what it depends on is unavailable; or failed, and then retried or given up. */
 export type RunOutcome = "done" | "paused" | "retried" | "given_up";
 
 const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
-/** Longer than any lease and any rest of a lane: one that ends later was given by a clock that has been set back since. */
-const LONGEST_LEASE_MS = 5 * MINUTE_MS;
 const LONGEST_RUN_MS = 5 * MINUTE_MS;
+/** How far a synchronized clock may be set back, and the clocks of several servers may differ. */
+const CLOCK_MOVES_MS = MINUTE_MS;
 const HUNG = "a job is taken for hung: it runs again on another server, where there is one, and here after a restart";
-/** A lane is handed back after so many jobs or milliseconds, so that neither busy nor slow ones starve the others. */
+/** A lane is released after this many jobs or milliseconds, so that busy and slow lanes do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
 const LEASE_TURN_MS = 1000;
 const JOBS_AT_ONCE = 20;
-/** Jobs that run again within so many milliseconds of each other share one look: there are no more timers than such steps between two looks. */
+/** Retries due within this many milliseconds of each other share one timer, which bounds the number of timers between two polls. */
 const SOONER_STEP_MS = 10;
-/** How long a lane rests after trouble that is no job's own. */
+/** How long a lane pauses after a failure that is not the job's own. */
 const INTERRUPTION_PAUSE_MS = 2000;
 
 interface Lane {
@@ -71,19 +76,19 @@ interface Lane {
   gate: Gates;
 }
 
-/** A lane of which this process runs a job. */
+/** A lane that this process is running. */
 interface ActiveLane extends Lane {
   /** Milliseconds. */
   runningSince: number;
-  /** What runs. */
+  /** The running job. */
   job?: Pick<JobRow, "id" | "kind">;
-  /** The log says of it that it is taken for hung. */
+  /** The job that was logged as hung. */
   told?: ActiveLane["job"];
 }
 
 /**
- * Runs jobs. A lane is leased as a whole, by one process at a time; its jobs run one after the other, in the order of their
- * time. Any number of processes on one database share the lanes without doubling the work.
+ * Runs jobs. A process leases a whole lane and runs its jobs one at a time, in the order of their time. Any number of processes on one
+ * database share the lanes, and no job runs twice at the same time.
  */
 export class JobWorker {
   readonly #options: Required<Omit<JobWorkerOptions, "tracer">> & Pick<JobWorkerOptions, "tracer">;
@@ -92,7 +97,7 @@ export class JobWorker {
   readonly #select: ReturnType<typeof selectionsOf>;
   readonly #active = new Map<string, ActiveLane>();
   #timer: NodeJS.Timeout | undefined;
-  /** Looks before the next one that is due anyway, by their step. */
+  /** Timers for retries that are due before the next poll, by step. */
   readonly #sooner = new Map<number, NodeJS.Timeout>();
   #renewal: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -100,6 +105,8 @@ export class JobWorker {
   #stopping = false;
   #stopListening = () => {};
   readonly #running = new Set<Promise<void>>();
+  /** When it last looked for work, to notice that the clock was set back. */
+  #lookedAt = Number.POSITIVE_INFINITY;
   readonly #failures = new NowAndThen();
 
   constructor(options: JobWorkerOptions) {
@@ -107,7 +114,7 @@ export class JobWorker {
     this.#options = {
       leaseMs,
       pollMs: POLL_MS,
-      // A job that got its turn here need not wait for a connection.
+      // As many as there are outbound connections, so that a running job does not wait for one.
       maxLanes: MAX_CONNECTIONS,
       maxLanesPerGate: MAX_CONNECTIONS_PER_HOST,
       renewMs: leaseMs / 3,
@@ -120,7 +127,7 @@ export class JobWorker {
     this.#select = selectionsOf([...this.#kinds.keys()]);
   }
 
-  /** Makes sure that every reconciler has its job, and begins. */
+  /** Ensures that every reconciler has its job, and starts. */
   async start(): Promise<void> {
     const { surroundings, isAlone } = this.#options;
     const { database, clock } = surroundings;
@@ -142,7 +149,7 @@ export class JobWorker {
       return;
     }
     clearTimeout(this.#timer);
-    // Whoever has announced work does none of it.
+    // The work must not become part of the trace of whoever announced it.
     this.#looking = outsideSpans(() => this.#look()).finally(() => {
       this.#looking = undefined;
       if (this.#stopping) return;
@@ -155,11 +162,11 @@ export class JobWorker {
     });
   }
 
-  /** Looks when a job that ran here is due again, where that is before the next look: this process knows of it, and need not find out. */
+  /** Sets a timer for a retry that is due before the next poll, because this process knows of it. */
   #lookIn(ms: number): void {
     if (this.#stopping || ms >= this.#options.pollMs) return;
     const now = performance.now();
-    // A millisecond more: timers may be early by a part of one.
+    // One millisecond more, because timers may fire a fraction of a millisecond early.
     const step = Math.ceil((now + ms + 1) / SOONER_STEP_MS);
     if (this.#sooner.has(step)) return;
     const look = () => {
@@ -169,10 +176,7 @@ export class JobWorker {
     this.#sooner.set(step, setTimeout(look, step * SOONER_STEP_MS - now));
   }
 
-  /**
-   * Takes no further jobs and resolves when the running ones have ended, or at a deadline; what they could not finish stays
-   * for others.
-   */
+  /** Takes no further jobs, and resolves when the running ones have ended or at a deadline. Unfinished jobs are left for other processes. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#stopListening();
@@ -199,6 +203,7 @@ export class JobWorker {
   async #look(): Promise<void> {
     const { surroundings, maxLanes } = this.#options;
     try {
+      await this.#putRight();
       for (;;) {
         const free = Math.min(maxLanes - this.#active.size, CLAIM_AT_ONCE);
         if (free <= 0 || this.#stopping) return;
@@ -218,16 +223,30 @@ export class JobWorker {
     }
   }
 
+  /** After the clock was set back, and before the first look. */
+  async #putRight(): Promise<void> {
+    const { database, clock, log } = this.#options.surroundings;
+    const now = clock();
+    if (this.#lookedAt <= now + CLOCK_MOVES_MS) {
+      this.#lookedAt = now;
+      return;
+    }
+    const jobs = await database.transact("jobs", (tx) => putForward(tx, now));
+    if (jobs > 0)
+      log.warn({ jobs }, "jobs were put off by a clock that has been set back: they wait for as long from now");
+    this.#lookedAt = now;
+  }
+
   async #claim(count: number): Promise<ActiveLane[]> {
     const { database, clock } = this.#options.surroundings;
     const now = clock();
     const gates = this.#fullGates();
-    // Asked without a write first: most of the time nothing is due.
+    // A read before the write: most of the time nothing is due.
     const times = { now, latest: now + LONGEST_LEASE_MS };
     if (gates.length === 0 && (await this.#select.dueLane(database.read, times)).length === 0) return [];
     const owner = this.#owner;
     const kinds = [...this.#kinds.keys()];
-    // One of ours whose lease ran out under a long job is for another process, if for anybody.
+    // Lanes that this process still runs are excluded: if their lease ran out under a long job, only another process may take them.
     const ours = [...this.#active.keys()];
     const { leaseMs } = this.#options;
     const claim = { ...times, leaseMs, gates, ours, kinds, count, owner };
@@ -239,7 +258,7 @@ export class JobWorker {
     return fullGates(this.#active.values(), this.#options.maxLanesPerGate);
   }
 
-  /** Of lanes claimed together, those that fit their gates; the others are given back at once. */
+  /** The claimed lanes for which their gates have room; the others are released immediately. */
   #withinGates(lanes: Lane[]): ActiveLane[] {
     const fitting: ActiveLane[] = [];
     const runningSince = this.#options.surroundings.clock();
@@ -269,7 +288,7 @@ export class JobWorker {
     this.wake();
   }
 
-  /** Runs the lane's due jobs, a bounded number; resolves to how long the lane is to rest, in milliseconds. */
+  /** Runs a bounded number of the lane's due jobs; resolves to how long the lane must pause, in milliseconds. */
   async #runDueJobs(active: ActiveLane): Promise<number> {
     const { database, clock } = this.#options.surroundings;
     const { lane } = active;
@@ -284,7 +303,7 @@ export class JobWorker {
         active.job = row;
         const result = await this.#runTraced(row);
         this.#options.onRun(row.kind, outcomeOf(result));
-        // A stopping server cuts its requests off; that is no fault of the job's.
+        // A stopping server aborts its outbound requests; the job is not at fault.
         if (this.#stopping && result.next.do !== "finish") return 0;
         if (result.next.do === "pause") return result.next.inMs;
         await this.#record(row, result);
@@ -296,7 +315,7 @@ export class JobWorker {
     return 0;
   }
 
-  /** What the run does is a part of the trace of whatever asked for it. */
+  /** Continues the trace of the request that queued the job. */
   async #runTraced(row: JobRow): Promise<JobResult> {
     const { tracer } = this.#options;
     if (!tracer) return this.#runJob(row);
@@ -358,17 +377,17 @@ export class JobWorker {
     return { next: { do: "retry", inMs: backOffMs(JOB_BACK_OFF, attempts) }, reason };
   }
 
-  /** @throws Error when the lane is no longer ours, or nothing can be stored at all */
+  /** @throws Error if this process lost the lane, or nothing can be stored at all */
   async #record(row: JobRow, result: JobResult): Promise<void> {
     const isOurs = await this.#store(row, result).catch((error: unknown) => {
       if (result.record === undefined) throw error;
-      // Without its own part: a run that cannot be recorded is one that failed, and is not to be repeated at once.
+      // Without `record`: a run whose outcome cannot be recorded has failed, and must not be repeated immediately.
       return this.#store(row, this.#failed(row, error));
     });
     if (!isOurs) throw new Error("the lease was lost to another process");
   }
 
-  /** Stores how a job ended, if the lane is still ours; false if it is not. */
+  /** Stores the outcome of a job if this process still has the lane; false if it does not. */
   async #store(row: JobRow, { next, reason, record }: JobResult): Promise<boolean> {
     const { database, clock } = this.#options.surroundings;
     const owner = this.#owner;
@@ -379,12 +398,12 @@ export class JobWorker {
       const renewed = await renewLease(tx, { lane: row.lane, owner, until: now + this.#options.leaseMs });
       if (renewed.length === 0) return false;
       await record?.(tx);
-      // One that was queued anew meanwhile stays as it is, and runs again.
+      // A job that was queued again meanwhile is not changed, and runs again.
       const job = { id: row.id, readAt: row.updated_at };
       if (next.do === "finish") {
         await deleteJob(tx, job);
       } else {
-        // Whole milliseconds: a pause may be a part of an age.
+        // Whole milliseconds: a pause may be a fraction of an age.
         const runAt = next.do === "retry" ? Math.ceil(now + next.inMs) : row.run_at;
         const state = next.do === "die" ? "dead" : "waiting";
         const attempts = kind.everyMs !== undefined && reason === undefined ? 0 : row.attempts + 1;
@@ -394,7 +413,7 @@ export class JobWorker {
     });
   }
 
-  /** Keeps the lanes whose job takes long. The others are renewed with the outcome of their job. */
+  /** Renews the leases of lanes whose job takes long. Other leases are renewed with the outcome of their job. */
   async #renew(): Promise<void> {
     const { surroundings, renewMs, leaseMs } = this.#options;
     const { database, log, clock } = surroundings;
@@ -411,7 +430,7 @@ export class JobWorker {
       .transact(undefined, async (tx) => {
         for (const { lane } of long) await renewLease(tx, { lane, owner, until });
       })
-      // Then another process may take them up, which the outcome will show.
+      // Another process may take them over then; storing the outcome will notice.
       .catch((error: Error) => log.warn({ reason: error.message }, "leases of jobs could not be renewed"));
   }
 
@@ -423,21 +442,37 @@ export class JobWorker {
     log.error({ lane, job: job.id, kind: job.kind }, HUNG);
   }
 
-  /** Gives a lane back, to be taken up after a pause. */
+  /** Releases a lane, to be leased again after a pause. */
   async #release({ lane }: Lane, pauseMs: number): Promise<void> {
     const { database, log, clock } = this.#options.surroundings;
     const owner = this.#owner;
     await database
       .transact(undefined, (tx) => renewLease(tx, { lane, owner, until: clock() + pauseMs }))
-      // Then it is free when the lease ends.
+      // It is free when the lease ends.
       .catch((error: Error) => log.warn({ lane, reason: error.message }, "a lane could not be given back"));
   }
+}
+
+/**
+ * Moves waiting jobs that were scheduled by a clock which has been set back since: they keep their delay, counted from now. Resolves to their
+ * number.
+ */
+async function putForward(tx: Transactor, now: number): Promise<number> {
+  const latest = now + CLOCK_MOVES_MS;
+  const moved = await tx
+    .updateTable("jobs")
+    .set({ run_at: sql<number>`run_at - updated_at + ${now}`, updated_at: now })
+    .where("state", "=", "waiting")
+    .where("run_at", ">", latest)
+    .where("updated_at", ">", latest)
+    .executeTakeFirst();
+  return Number(moved.numUpdatedRows);
 }
 
 async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Promise<void> {
   const key = `reconciler:${kind.name}`;
   const known = await tx.selectFrom("jobs").select("run_at").where("key", "=", key).executeTakeFirst();
-  // Later than it ever is but after failures: a clock that was ahead has been set right, perhaps.
+  // Otherwise it is due later than its interval, after failures or because a clock was ahead: run it now.
   if (known && known.run_at <= now + (kind.everyMs ?? 0)) return;
   await enqueue(tx, {
     kind: kind.name,
@@ -454,23 +489,23 @@ async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Pro
 function outcomeOf({ next, reason }: JobResult): RunOutcome {
   if (next.do === "pause") return "paused";
   if (next.do === "die") return "given_up";
-  // What is done now and then comes back without having failed.
+  // A periodic job is scheduled again without having failed.
   if (reason === undefined) return "done";
   return next.do === "retry" ? "retried" : "given_up";
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Of `jobs as j`: whether its time has come, and it is of one of these kinds. */
+/** A condition on `jobs as j`: the job is due and of one of these kinds. */
 function isDue(now: number, kinds: readonly string[]): Expression<SqlBool> {
   const job = expressionBuilder<{ j: Schema["jobs"] }, "j">();
   return job.and([job("j.state", "=", "waiting"), job("j.run_at", "<=", now), job("j.kind", "in", kinds)]);
 }
 
-/** The time, and the latest that a lease which is given at it can end. */
+/** The time, and the latest end of a lease that is granted at that time. */
 type LeaseTimes = { now: number; latest: number };
 
-/** Of `job_lanes as l`: whether it has a due job, and is nobody's or under a lease that no clock of now has given. */
+/** A condition on `job_lanes as l`: it has a due job and no lease, or a lease whose end shows that the clock was set back since. */
 function canBeClaimed({ now, latest }: LeaseTimes, kinds: readonly string[]): Expression<SqlBool> {
   const lane = expressionBuilder<Schema & { l: Schema["job_lanes"] }, "l">();
   const isNobodys = lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]);
@@ -484,7 +519,7 @@ function canBeClaimed({ now, latest }: LeaseTimes, kinds: readonly string[]): Ex
 
 type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[number];
 
-/** Statements that see jobs of these kinds alone: a newer release may run beside this one and have kinds of its own. */
+/** Statements that only see jobs of these kinds: a newer release may run on the same database and have others. */
 const selectionsOf = (kinds: readonly string[]) => ({
   dueLane: prepared<LeaseTimes>()((db, times) =>
     db.selectFrom("job_lanes as l").select("l.lane").where(canBeClaimed(times, kinds)).limit(1),
@@ -503,7 +538,7 @@ const selectionsOf = (kinds: readonly string[]) => ({
 
 const gatesOfLane = sql<string>`' ' || l.gate || ' '`;
 
-/** Leases due lanes, those served longest ago first; a lane that another process is just claiming is passed over. */
+/** Leases due lanes, the least recently served first. Skips lanes that another process is claiming. */
 async function claimLanes(
   tx: Transactor,
   claim: LeaseTimes & {
@@ -579,7 +614,7 @@ const updatePayload = preparedWrite<{ id: string; readAt: number; payload: strin
   db.updateTable("jobs").set({ payload }).where("id", "=", id).where("updated_at", "=", readAt).returning("id"),
 );
 
-/** What asked for the job, as far as its payload can be read: whether it can be is for its run to find. */
+/** The trace context of a job; undefined if its payload cannot be parsed, which the run itself will report. */
 function traceparentOf({ payload }: JobRow): string | undefined {
   try {
     return traceOf(JSON.parse(payload)).traceparent;

@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { SERVER_ALIVE_MS } from "../../kernel/limits.ts";
 import { copyRows } from "../../storage/backup/copy-rows.ts";
 import { CopyTarget, Overtaken } from "../../storage/backup/copy-target.ts";
 import { BackupProblem } from "../../storage/backup/problem.ts";
@@ -11,6 +12,7 @@ import { sqliteFileOf } from "../../storage/database.ts";
 import { FolderInUse, ServerLock } from "../../storage/server-lock.ts";
 import { StartProblem } from "../config.ts";
 import { lockFolder } from "../open.ts";
+import { isAlive } from "../operators/servers.ts";
 
 export interface CopyOptions {
   from: string;
@@ -52,6 +54,7 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
       throw problemOf("--from", error);
     });
     try {
+      if (snapshot.kind === "postgres") await warnOfServers(snapshot, warn);
       return await copySnapshot(snapshot, to, { onProgress, warn });
     } finally {
       await snapshot.close();
@@ -111,7 +114,22 @@ function folderOf(url: string): string | undefined {
   return existsSync(folder) ? realpathSync(folder) : folder;
 }
 
-/** Keeps servers away from a SQLite database meanwhile. PostgreSQL does not tell who else is a server. */
+const RUNNING = "what it writes from now on is not in the copy";
+
+/** Of servers that have not yet told the database that they are there, nothing is known; nor of killed ones that they are not. */
+async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) => void): Promise<void> {
+  // Databases of early versions have no such table.
+  if (!counts.servers) return;
+  const servers = await reader.all("select host, pid, seen_at from servers order by seen_at desc limit 1");
+  for (const [host, pid, seenAt] of servers) {
+    if (isAlive(Number(seenAt), Date.now()))
+      warn(
+        `a server is running on it, or was within the last ${SERVER_ALIVE_MS / 1000} seconds, as process ${pid} of ${host}: ${RUNNING}`,
+      );
+  }
+}
+
+/** Keeps servers away from a SQLite database meanwhile. */
 function lockSource(from: string, warn: (text: string) => void): ServerLock | undefined {
   const file = sqliteFileOf(from);
   if (file === undefined) return undefined;
@@ -119,7 +137,7 @@ function lockSource(from: string, warn: (text: string) => void): ServerLock | un
     const since = new Date().toISOString();
     return ServerLock.take(dirname(file), { command: "copy", pid: process.pid, host: hostname(), since });
   } catch (error) {
-    if (error instanceof FolderInUse) warn("a server is running on it: what it writes from now on is not in the copy");
+    if (error instanceof FolderInUse) warn(`a server is running on it: ${RUNNING}`);
     return undefined;
   }
 }

@@ -35,6 +35,8 @@ export async function checkAudit({ audit, databaseUrl }: Config, clock: Clock): 
       findings.push(
         warn(checkOf(sink), `${text}, and \`audit\` does not name it; set it again to have them delivered`),
       );
+    } else if (count >= audit.maxBacklog) {
+      findings.push(fail(checkOf(sink), `${text}: ${WHEN_FULL[audit.whenFull]}; the log says why it takes none`));
     } else if (now - oldest > LATE_MS) {
       findings.push(warn(checkOf(sink), `${text}; is a server running, and does its log say why it takes none?`));
     }
@@ -43,6 +45,11 @@ export async function checkAudit({ audit, databaseUrl }: Config, clock: Clock): 
 }
 
 const checkOf = (sink: string): string => `audit ${sink}`;
+
+const WHEN_FULL: Record<AuditSettings["whenFull"], string> = {
+  block: "as many as may, and activities and votes are refused until it takes some",
+  drop: "as many as may, and further ones are lost until it takes some",
+};
 
 interface Waiting {
   sink: string;

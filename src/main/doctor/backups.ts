@@ -17,7 +17,8 @@ export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): 
   const place = nearestThere(directory);
   const hindrance = hindranceIn(place);
   if (hindrance) {
-    const text = `${place} ${hindrance}, and backups are to go to ${directory}; set \`backup.directory\`, or run this as the user of the server if it is another`;
+    const missing = place === directory ? "" : `${directory} is not there and cannot be made: `;
+    const text = `${missing}${place} ${hindrance}, and backups are to go to ${directory}; mount it if it is a disk, set \`backup.directory\`, or run this as the user of the server if it is another`;
     return fail(CHECK, text);
   }
   if (newest === 0) return warn(CHECK, `there is none in ${directory} yet; ${remedy}`);

@@ -79,7 +79,7 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   const { kind } = inspection;
   const outside =
     kind === "postgres"
-      ? [await checkClock(inspection, clock), ...(await checkPostgres(inspection, config.postgres))]
+      ? [await checkClock(inspection, clock), ...(await checkPostgres(inspection, config.postgres, clock))]
       : [];
   const state = await inspection.schemaState();
   if (state.isEmpty) {

@@ -1,3 +1,6 @@
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { DAY_MS } from "../../kernel/durations.ts";
+import type { CertificateEnd } from "../../storage/certificates.ts";
 import { connectionsOf } from "../../storage/database.ts";
 import type { Inspection } from "../../storage/inspection.ts";
 import type { PostgresSettings } from "../../storage/postgres-settings.ts";
@@ -24,7 +27,11 @@ const names = [
   "idle_session_timeout",
 ];
 
-export async function checkPostgres(inspection: Inspection, ours: PostgresSettings): Promise<Finding[]> {
+export async function checkPostgres(
+  inspection: Inspection,
+  ours: PostgresSettings,
+  clock: Clock = systemClock,
+): Promise<Finding[]> {
   const rows = await inspection.all<{ name: string; setting: string }>(
     "select name, setting from pg_settings where name = any($1)",
     [names],
@@ -34,6 +41,7 @@ export async function checkPostgres(inspection: Inspection, ours: PostgresSettin
   return [
     ...checks.map((check) => check(settings)),
     checkEncryption(inspection),
+    ...inspection.certificates.map((certificate) => checkCertificate(certificate, clock)),
     await checkPooler(inspection, ours),
     await checkWritable(inspection, settings),
     await checkConnections(inspection, settings, connectionsOf(ours)),
@@ -89,6 +97,9 @@ function checkTimeouts(settings: Settings): Finding {
   return warn(check, text);
 }
 
+/** Most are for 90 days or more, and are renewed when a third of that is left. */
+const CERTIFICATE_WARNING_MS = 14 * DAY_MS;
+
 export const POSTGRES_WRITES = "postgresql writes";
 
 async function checkWritable({ all }: Pick<Inspection, "all">, settings: Settings): Promise<Finding> {
@@ -116,6 +127,20 @@ function checkEncryption({ encryption }: Inspection): Finding {
       return warn(check, `not encrypted: what is in between reads and changes what it likes; ${remedy}`);
   }
 }
+
+/** Of one that has ended there is no connection, which the check of the database tells. */
+function checkCertificate({ whose, endsAt }: CertificateEnd, clock: Clock): Finding {
+  const check = "postgresql certificate";
+  const name = whose === "PostgreSQL" ? "PostgreSQL's, or that of its authority," : "the client's, in `sslcert`,";
+  const text = `${name} is good until ${new Date(endsAt).toISOString()}`;
+  if (endsAt - clock() >= CERTIFICATE_WARNING_MS) return ok(check, text);
+  return warn(check, `${text}; from then on nothing connects. ${CERTIFICATE_REMEDY[whose]}`);
+}
+
+const CERTIFICATE_REMEDY: Record<CertificateEnd["whose"], string> = {
+  PostgreSQL: "Renew it, and reload PostgreSQL; servers go on",
+  client: "Renew it in its file; servers read that for each new connection",
+};
 
 async function checkPooler(inspection: Inspection, { prepared }: PostgresSettings): Promise<Finding> {
   const check = "postgresql pooler";

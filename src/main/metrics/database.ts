@@ -22,6 +22,11 @@ export function measureDatabase(
     gauge(registry, "db_pool_in_use", "Connections to PostgreSQL in use.", () => pool()?.inUse);
     gauge(registry, "db_pool_idle", "Connections to PostgreSQL that nothing uses.", () => pool()?.idle);
     gauge(registry, "db_pool_waiting", "What waits for a connection to PostgreSQL.", () => pool()?.waiting);
+    const end = "When the first certificate ends that connections to PostgreSQL need; missing without TLS.";
+    gauge(registry, "db_certificate_expiry_timestamp_seconds", end, () => {
+      const endsAt = pool()?.certificateEndsAt;
+      return endsAt === undefined ? undefined : endsAt / 1000;
+    });
     measureClock(registry, database, clock);
   }
   const file = sqliteFileOf(databaseUrl);

@@ -27,6 +27,9 @@ export interface ShownServer {
 const isInMaintenance = (state: ServerState) => state === "maintenance" || state === "draining in maintenance";
 const isDraining = (state: ServerState) => state === "draining" || state === "draining in maintenance";
 
+/** Whether a server that gave a sign of life then still runs, as far as anybody knows. */
+export const isAlive = (seenAt: number, now: number): boolean => now - seenAt < SERVER_ALIVE_MS;
+
 export async function listServers(read: Reader, now: number): Promise<ShownServer[]> {
   const rows = await read.selectFrom("servers").selectAll().orderBy("id").execute();
   return rows.map(({ id, host, pid, version, url, state, started_at, seen_at }) => ({
@@ -38,7 +41,7 @@ export async function listServers(read: Reader, now: number): Promise<ShownServe
     state,
     startedAt: new Date(started_at).toISOString(),
     lastSeenAt: new Date(seen_at).toISOString(),
-    isAlive: now - seen_at < SERVER_ALIVE_MS,
+    isAlive: isAlive(seen_at, now),
   }));
 }
 

@@ -118,7 +118,7 @@ export class TraceExporter {
       });
       return status >= 200 && status < 300 ? undefined : `it answered HTTP ${status}`;
     } catch (error) {
-      return error instanceof OutboundError ? `it cannot be reached (${error.kind})` : "they could not be sent";
+      return error instanceof OutboundError ? `it is not reached: ${error.message}` : "they could not be sent";
     }
   }
 }

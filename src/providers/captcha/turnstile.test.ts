@@ -10,7 +10,7 @@ import { createTurnstile } from "./turnstile.ts";
 const settings = { url: "https://captcha.example", siteKey: "site key", secret: "the secret" };
 const of = (organizationId: string) => ({ organizationId, remoteAddress: "192.0.2.1" });
 
-/** A provider whose answers come when the test gives them. */
+/** A provider that answers when the test makes it. */
 function heldProvider() {
   const asked: { token: string; answer: (document: object) => void; break: (error: Error) => void }[] = [];
   const lines: string[] = [];

@@ -11,22 +11,22 @@ import {
 } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 
-/** Cloudflare Turnstile: whether a person solved the captcha that a page showed. */
+/** Verifies captchas of Cloudflare Turnstile. */
 
 export interface Captcha {
-  /** What pages show it with; undefined where this server has none. */
+  /** The key for pages that show the captcha. Undefined if this server has none. */
   siteKey: string | undefined;
   /**
-   * Whether the token is good; each is for one time. While the provider gives no answer everybody passes: a captcha keeps robots
-   * away, and people must get in. That this server has too much to ask is no such outage: a flood must not switch captchas off.
+   * Whether the token is valid. Each token works once. While the provider does not answer, everybody passes, because people must be able to
+   * get in. Too many verifications on this server are no such outage, or a flood could switch captchas off.
    *
-   * @throws KeysteadError RATE_LIMITED where too many of the organization wait
+   * @throws KeysteadError RATE_LIMITED if too many of the organization wait
    */
   verify(token: string, asked: { organizationId: string; remoteAddress: string | undefined }): Promise<boolean>;
 }
 
 export interface TurnstileSettings {
-  /** Of `siteverify`, or an origin that has it in its usual place. */
+  /** The URL of `siteverify`, or an origin with the usual path to it. */
   url: string;
   siteKey: string;
   secret: string;
@@ -34,7 +34,7 @@ export interface TurnstileSettings {
 
 const PATH = "/turnstile/v0/siteverify";
 
-/** For a server without one. */
+/** For a server without captchas. */
 export const noCaptcha: Captcha = { siteKey: undefined, verify: async () => true };
 
 export function createTurnstile(
@@ -98,7 +98,7 @@ class NoAnswer extends Error {}
 const refuseExcess = (): never =>
   failForNow("RATE_LIMITED", { reason: "too many captchas are being verified" }, CAPTCHA_TIMEOUT_MS / 1000);
 
-/** What the provider finds wrong with a token is its bearer's; anything else is between it and this server. */
+/** Errors about the token itself. All others are problems between the provider and this server. */
 const FAULTS_OF_TOKENS = ["missing-input-response", "invalid-input-response", "timeout-or-duplicate"];
 
 const faultsOfOurs = (codes: unknown): string[] =>

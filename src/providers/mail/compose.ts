@@ -2,13 +2,13 @@ import type { SendMailOptions } from "nodemailer";
 import type { MailIdentity, MailMessage } from "./mailer.ts";
 import { domainOf, type SenderRules, senderOf } from "./sender.ts";
 
-/** The Message-ID derives from the mail's id; SES gives it back with its events. */
+/** The Message-ID is derived from the mail's id. SES includes it in its events. */
 export function identityOf({ id, sender }: Pick<MailMessage, "id" | "sender">, rules: SenderRules): MailIdentity {
   const { address } = senderOf(sender, rules).from;
   return { from: address, messageId: `${id}@${domainOf(address)}` };
 }
 
-/** The mail in the words of nodemailer. Nothing in it can begin a header of its own, name a second recipient, or have a file read. */
+/** The mail as nodemailer's options. No value can add a header, a recipient, or the content of a file. */
 export function composed(message: MailMessage, rules: SenderRules): SendMailOptions {
   const { to, subject, text, html } = message;
   const { from, replyTo } = senderOf(message.sender, rules);
@@ -21,7 +21,7 @@ export function composed(message: MailMessage, rules: SenderRules): SendMailOpti
     subject: oneLine(subject),
     text,
     html,
-    // RFC 3834: nobody's out-of-office note is to answer it.
+    // RFC 3834: prevents out-of-office replies.
     headers: { "Auto-Submitted": "auto-generated" },
     disableFileAccess: true,
     disableUrlAccess: true,

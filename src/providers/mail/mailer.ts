@@ -1,58 +1,58 @@
-/** Mail, as whoever has something to say hands it over. */
+/** The interface of mail senders. */
 
 export interface MailMessage {
-  /** Of the letters, digits and dashes of an identifier. The same mail keeps it over all attempts; its Message-ID derives from it. */
+  /** An identifier's letters, digits and dashes. It stays the same in all attempts to send a mail, and determines its Message-ID. */
   id: string;
-  /** One address. */
+  /** A single address. */
   to: string;
-  /** Who it is to come from; without it, and where the sender rules forbid it, it comes from the service's own address. */
+  /** The requested sender. Without one, or if the sender rules do not allow it, the mail comes from the service's own address. */
   sender?: RequestedSender;
   subject: string;
   text: string;
   html: string;
 }
 
-/** A sender as a request names it. */
+/** A sender that a request names. */
 export interface RequestedSender {
   address?: string;
   name?: string;
   replyTo?: string;
 }
 
-/** How a mail is known to its recipient and to who asks about it. */
+/** How the recipient, and anybody who asks about a mail, can identify it. */
 export interface MailIdentity {
   /** The sender's address. */
   from: string;
-  /** The id in the server's reply or, where there is none, that of the Message-ID header. */
+  /** The id in the server's reply. If there is none, that of the Message-ID header. */
   messageId: string;
 }
 
-/** What became of one attempt. Texts of servers are shortened to a printable line. */
+/** The result of one attempt. Texts from servers are shortened to one printable line. */
 export type MailOutcome =
-  /** The server took it over. */
+  /** The server has accepted the mail. */
   | { result: "accepted"; identity: MailIdentity; reply: string }
-  /** It will never be taken: the server said so (5xx), or the address cannot be written to at all. */
+  /** The mail can never be delivered: the server rejected it (5xx), or the address is invalid. */
   | { result: "bounced"; identity: MailIdentity; diagnosticCode: string }
-  /** Not now: 4xx, no answer, no connection, or a fault of the settings. `reason` is for the operator. */
+  /** A temporary failure: 4xx, no answer, no connection, or wrong settings. `reason` is for the operator. */
   | { result: "deferred"; identity: MailIdentity; reason: string };
 
 export interface Mailer {
-  /** Whether what a server accepted counts as delivered; otherwise somebody else tells of the delivery. */
+  /** Whether acceptance by the server counts as delivery. Otherwise the delivery is reported separately. */
   readonly acceptanceIsDelivery: boolean;
-  /** As what a mail goes out, before any server has given it an id. */
+  /** The identity of a mail before a server has given it an id. */
   identify(message: Pick<MailMessage, "id" | "sender">): MailIdentity;
-  /** One attempt, within a bounded time. Never rejects for what a server does. */
+  /** Makes one attempt, in bounded time. Never rejects because of a server. */
   send(message: MailMessage): Promise<MailOutcome>;
-  /** Cuts off the attempts that are open, and those to come. */
+  /** Aborts open attempts and refuses further ones. */
   close(): Promise<void>;
 }
 
-/** The diagnostic code of an address that no server is to be asked about. */
+/** The diagnostic code for an invalid address, which is not sent to any server. */
 export const INVALID_ADDRESS = "553 5.1.3 the address is not valid";
 
 const MAX_REPLY_LENGTH = 300;
 
-/** One line of printable ASCII, bounded, of whatever somebody else wrote. */
+/** Text of others as one line of printable ASCII, shortened. */
 export const printableLine = (text: string): string =>
   text
     .replace(/[^\x20-\x7e]+/g, " ")

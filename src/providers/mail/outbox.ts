@@ -3,7 +3,7 @@ import { composed, identityOf } from "./compose.ts";
 import { INVALID_ADDRESS, type Mailer } from "./mailer.ts";
 import { isMailbox, type SenderRules } from "./sender.ts";
 
-/** Writes each mail as an `.eml` file, complete as soon as it is there, for installations without a mail server. */
+/** Writes each mail as an `.eml` file, for installations without a mail server. A file appears only when it is complete. */
 export function createOutboxMailer({ folder, rules }: { folder: string; rules: SenderRules }): Mailer {
   return {
     acceptanceIsDelivery: true,
@@ -13,10 +13,10 @@ export function createOutboxMailer({ folder, rules }: { folder: string; rules: S
       const identity = identityOf(message, rules);
       if (!isMailbox(message.to)) return { result: "bounced", identity, diagnosticCode: INVALID_ADDRESS };
       try {
-        // Loaded with the first mail: its modules would cost start-up time.
+        // Loaded with the first mail, because its modules are slow to load at startup.
         const { default: MailComposer } = await import("nodemailer/lib/mail-composer");
         const bytes = await new MailComposer(composed(message, rules)).compile().build();
-        // Written again under the same name, should the process die before it has told of it.
+        // If the process dies before it reports the mail, the next attempt writes the same file.
         await writeWhole(folder, `${message.id}.eml`, bytes);
         return { result: "accepted", identity, reply: "250 written to the outbox" };
       } catch (error) {

@@ -1,15 +1,15 @@
 import type { RequestedSender } from "./mailer.ts";
 
-/** An address with the name shown beside it. */
+/** An address with a display name. */
 export interface Mailbox {
   address: string;
   name: string;
 }
 
 export interface SenderRules {
-  /** The service's own. */
+  /** The service's own address. */
   from: Mailbox;
-  /** Domains in lowercase from whose addresses requests may have mail sent. */
+  /** Domains, in lowercase, whose addresses requests may use as senders. */
   domains: readonly string[];
 }
 
@@ -18,12 +18,12 @@ export interface Sender {
   replyTo?: string;
 }
 
-/** Shown for a sender of an allowed domain who gives no name. */
+/** The display name for a sender of an allowed domain without a name. */
 const DEFAULT_NAME = "Notifications";
 
 /**
- * Who a mail comes from. A requested address counts where its domain is allowed; otherwise it, its name and the reply-to are
- * ignored together. A reply-to must be of an allowed domain as well.
+ * The sender of a mail. A requested address is used if its domain is allowed. Otherwise the address, its name and the reply-to are all
+ * ignored. A reply-to must also be of an allowed domain.
  */
 export function senderOf(requested: RequestedSender | undefined, { from, domains }: SenderRules): Sender {
   const { address, name, replyTo } = requested ?? {};
@@ -39,16 +39,16 @@ const isOf = (address: string, domains: readonly string[]): boolean =>
 
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1).toLowerCase();
 
-// RFC 5321: dot-atoms, with the letters of RFC 6531. Quoted local parts are left out: nobody has them, and they hide characters.
+// RFC 5321: dot-atoms, with the letters of RFC 6531. Quoted local parts are not accepted: nobody uses them, and they can hide characters.
 const ATOM = "[\\p{L}\\p{N}!#$%&'*+/=?^_`{|}~-]+";
 const LABEL = "[\\p{L}\\p{N}](?:[\\p{L}\\p{N}-]{0,61}[\\p{L}\\p{N}])?";
 const MAILBOX = new RegExp(`^${ATOM}(?:\\.${ATOM})*@${LABEL}(?:\\.${LABEL})*$`, "u");
 const MAX_ADDRESS_LENGTH = 254;
 
-/** Whether an address can stand in a header and in an SMTP command as it is. */
+/** Whether an address can be used unchanged in a header and in an SMTP command. */
 export const isMailbox = (address: string): boolean => address.length <= MAX_ADDRESS_LENGTH && MAILBOX.test(address);
 
-/** Reads `address` or `Name <address>`. */
+/** Parses `address` or `Name <address>`. */
 export function parseMailbox(text: string): Mailbox | undefined {
   const [, name = "", bracketed] = /^([^<>]*)<([^<>]*)>$/.exec(text.trim()) ?? [];
   const address = bracketed ?? text.trim();

@@ -2,18 +2,18 @@ import { composed, identityOf } from "./compose.ts";
 import { INVALID_ADDRESS, type Mailer, printableLine } from "./mailer.ts";
 import { isMailbox, type SenderRules } from "./sender.ts";
 
-/** A mail server, as its URL names it. */
+/** A mail server, as its URL describes it. */
 export interface SmtpServer {
   host: string;
   port: number;
-  /** TLS from the first byte. */
+  /** Whether TLS starts with the first byte. */
   secure: boolean;
   auth?: { user: string; pass: string };
 }
 
 export interface SmtpDeadlines {
   connectionMs: number;
-  /** Silence of the server, at any step. */
+  /** How long the server may be silent, at any step. */
   silenceMs: number;
   wholeMessageMs: number;
 }
@@ -29,8 +29,8 @@ export interface SmtpMailerOptions {
 }
 
 /**
- * Reads `smtp://user:password@host:587` or `smtps://…`; reserved characters of user and password are percent-encoded. Whatever
- * else a URL may hold is refused, so that no option of the client can be set by it.
+ * Parses `smtp://user:password@host:587` or `smtps://…`. Reserved characters in the user and password are percent-encoded. Any other part
+ * of a URL is refused, so that the URL cannot set options of the client.
  */
 export function parseSmtpUrl(text: string): { server: SmtpServer } | { problem: string } {
   const url = URL.parse(text);
@@ -55,8 +55,8 @@ export function parseSmtpUrl(text: string): { server: SmtpServer } | { problem: 
 }
 
 /**
- * Hands mail to an SMTP server, with a connection of its own for each: whichever hangs, hangs alone, and not longer than its
- * deadlines. TLS is used where the server offers it; a password is sent over TLS alone, or to this machine.
+ * Sends mail to an SMTP server, each over its own connection, so that one that hangs delays no other, and only until its deadline. TLS is
+ * used if the server offers it. A password is sent only over TLS, or to this machine.
  */
 export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
   const { server, rules, acceptanceIsDelivery, deadlines = DEADLINES } = options;
@@ -83,7 +83,7 @@ export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
 }
 
 async function transportTo(server: SmtpServer, deadlines: Omit<SmtpDeadlines, "wholeMessageMs">) {
-  // Loaded with the first mail: its modules would cost start-up time.
+  // Loaded with the first mail, because its modules are slow to load at startup.
   const { createTransport } = await import("nodemailer");
   return createTransport({
     ...server,
@@ -94,14 +94,14 @@ async function transportTo(server: SmtpServer, deadlines: Omit<SmtpDeadlines, "w
     socketTimeout: deadlines.silenceMs,
     socketCloseTimeout: 0,
     maxResponseSize: MAX_REPLY_BYTES,
-    // Said explicitly, because the default of `rejectUnauthorized` comes from the environment.
+    // Explicit, because the default of `rejectUnauthorized` comes from the environment.
     tls: { rejectUnauthorized: true, minVersion: "TLSv1.2" },
     disableFileAccess: true,
     disableUrlAccess: true,
   });
 }
 
-/** Connects and logs in as for a mail, and sends none. Resolves to what went wrong, in the server's words where it has some. */
+/** Connects and logs in without sending a mail. Resolves to the problem, in the server's words if it reports any. */
 export async function smtpProblem(server: SmtpServer, stepMs: number): Promise<string | undefined> {
   const transport = await transportTo(server, { connectionMs: stepMs, silenceMs: stepMs });
   try {
@@ -119,7 +119,10 @@ const isThisMachine = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)
 
 type SmtpError = Error & { code?: string; responseCode?: number; permanent?: boolean; response?: string };
 
-/** A server's last word on this mail, or trouble that says nothing of it: no connection, a login refused, nonsense. */
+/**
+ * The server's permanent rejection of this mail. Undefined for problems that say nothing about it: no connection, a failed login, an
+ * invalid reply.
+ */
 function refusalOf({ code, permanent, response, message }: SmtpError) {
   const isAboutMail = code === "EENVELOPE" || code === "EMESSAGE";
   if (isAboutMail && permanent === true && response !== undefined) {
@@ -128,10 +131,10 @@ function refusalOf({ code, permanent, response, message }: SmtpError) {
   return { result: "deferred", reason: printableLine(response ?? message) } as const;
 }
 
-// Amazon SES says `250 Ok <id>`, Postfix `250 2.0.0 Ok: queued as <id>`, Exim `250 OK id=<id>`.
+// Amazon SES replies `250 Ok <id>`, Postfix `250 2.0.0 Ok: queued as <id>`, Exim `250 OK id=<id>`.
 const REPLY_ID = /^250[ -](?:2\.\d\.\d )?(?:OK:? )?(?:queued as |id=)?([\w.-]{6,128})$/i;
 
-/** The id that a server gave the mail, where its reply names one. */
+/** The id that a server gave the mail, if its reply contains one. */
 export function idInReply(reply: string): string | undefined {
   const id = REPLY_ID.exec(reply)?.[1];
   return id !== undefined && /\d/.test(id) ? id : undefined;

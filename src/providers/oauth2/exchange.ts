@@ -20,7 +20,7 @@ import {
 import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { type Oauth2Person, type Oauth2Provider, type Oauth2Urls, providerForms } from "./providers.ts";
 
-/** A code that a person brought from a provider (RFC 6749 section 4.1.3, RFC 7636 section 4.5). */
+/** A code from a provider that a person submits (RFC 6749 section 4.1.3, RFC 7636 section 4.5). */
 export interface CodeExchange {
   provider: Oauth2Provider;
   clientId: string;
@@ -28,9 +28,9 @@ export interface CodeExchange {
   code: string;
   redirectUri: string;
   codeVerifier: string;
-  /** For whom: another request with the same code is not the same exchange. */
+  /** What the code is exchanged for. The same code with another value here is a different exchange. */
   boundTo: string;
-  /** Who exchanges it: so many of one organization's exchanges are under way at a time. */
+  /** The organization that exchanges the code. The exchanges of one organization in flight are bounded. */
   organizationId: string;
 }
 
@@ -40,9 +40,9 @@ export interface Exchanged {
   accessToken: string;
 }
 
-/** Why a code was not exchanged. `message` says what the provider did, in words that may be shown. */
+/** Why a code was not exchanged. `message` describes what the provider did and may be shown. */
 export class ExchangeProblem extends Error {
-  /** `client`: it does not take the client; `code`: nor the code; `provider`: it gave no usable answer. */
+  /** `client`: the provider rejected the client; `code`: it rejected the code; `provider`: it gave no usable answer. */
   readonly of: "client" | "code" | "provider";
 
   constructor(of: "client" | "code" | "provider", message: string) {
@@ -54,8 +54,8 @@ export class ExchangeProblem extends Error {
 
 export interface Oauth2Clients {
   /**
-   * Exchanges a code for a bearer token and asks who its bearer is. A code serves once: the same request again, while this one
-   * is under way or a moment after it, gets the same answer and asks nobody.
+   * Exchanges a code for a bearer token and fetches the person it belongs to. A code works once at the provider: a repeated request, while
+   * this one is in flight or shortly after, gets the same answer without calling the provider.
    *
    * @throws ExchangeProblem
    */
@@ -88,7 +88,7 @@ export function createOauth2Clients(options: Oauth2Options): Oauth2Clients {
       if (known && options.clock() < known.until) return known.exchanged;
       const exchanged = inTurn(exchange.organizationId, () => exchangeAt(options, exchange));
       kept.set(key, { until: options.clock() + EXCHANGE_LIFETIME_MS, exchanged });
-      // A provider that was away may not have seen the code.
+      // If the provider was unavailable, it may not have received the code.
       exchanged.catch((error: unknown) => {
         if (!(error instanceof ExchangeProblem) || error.of === "provider") kept.forget(key);
       });
@@ -130,7 +130,7 @@ async function exchangeAt({ outbound, urls }: Oauth2Options, exchange: CodeExcha
   return { person, accessToken };
 }
 
-/** RFC 6749 section 2.3.1: both are encoded like a form before they are put together. */
+/** RFC 6749 section 2.3.1: both are form-encoded before they are joined. */
 function credentialsOf({ clientId, clientSecret }: CodeExchange): string {
   const encoded = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
   return Buffer.from(`${encoded(clientId)}:${encoded(clientSecret)}`).toString("base64");
@@ -158,7 +158,7 @@ function objectIn({ body, truncated }: OutboundAnswer): Record<string, unknown> 
   return truncated ? refuse() : parseJsonObject(body, refuse);
 }
 
-/** What a token endpoint says (RFC 6749 section 5.2): one word of its error, and none of its own text. */
+/** The error in a token endpoint's answer (RFC 6749 section 5.2): its code, and none of its text. */
 function refusalOf(answer: OutboundAnswer): ExchangeProblem {
   const { status } = answer;
   if (status >= 500 || status === 429 || status < 400) {

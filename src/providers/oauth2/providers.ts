@@ -1,12 +1,12 @@
-/** The OAuth 2.0 providers that issue no OIDC tokens of their own: where they are asked, and what they say of a person. */
+/** The OAuth 2.0 providers that issue no OIDC tokens of their own: their endpoints, and their answers about a person. */
 
 export const oauth2Providers = ["OAUTH2_PROVIDER_X", "OAUTH2_PROVIDER_DISCORD"] as const;
 export type Oauth2Provider = (typeof oauth2Providers)[number];
 
-/** Where the providers are: origins, which tests replace. */
+/** The origins of the providers, which tests replace. */
 export type Oauth2Urls = Record<Oauth2Provider, string>;
 
-/** A person, as a provider knows them. */
+/** A person at a provider. */
 export interface Oauth2Person {
   /** `<provider>:<id>`. */
   subject: string;
@@ -17,7 +17,7 @@ export interface Oauth2Person {
 interface ProviderForm {
   tokenPath: string;
   personPath: string;
-  /** Undefined for an answer of another form. */
+  /** Undefined for an invalid answer. */
   personOf: (answer: Record<string, unknown>) => Oauth2Person | undefined;
 }
 

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { pause } from "../../kernel/turns.ts";
 
-/** Bytes that take well under the time of one turn. */
+/** Bytes that take far less than a turn's time. */
 const PIECE_BYTES = 256 * 1024;
 
-/** These bytes in pieces that one turn of the event loop is enough for. */
+/** Splits bytes into pieces that are each short enough for one turn of the event loop. */
 export function* piecesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
 }
 
-/** SHA-256 in hex of what may have a hundred megabytes, with turns for others in between. */
+/** The SHA-256, in hex, of content that may have a hundred megabytes. Other work runs in between. */
 export async function sha256InTurns(bytes: Buffer): Promise<string> {
   const hash = createHash("sha256");
   for (const piece of piecesOf(bytes)) {

@@ -1,6 +1,6 @@
-/** Where an image is, as `docker pull` takes it: `[registry/]repository[:tag][@digest]`. */
+/** The location of an image, in the syntax of `docker pull`: `[registry/]repository[:tag][@digest]`. */
 export interface ImageReference {
-  /** Host, with a port if there is one. */
+  /** The host, with a port if there is one. */
   registry: string;
   repository: string;
   tag: string | undefined;
@@ -16,10 +16,10 @@ const PART = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/;
 const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** What is named without a registry is on Docker Hub, where names of one part are those of its own library. */
+/** References without a registry are on Docker Hub. Names of one part are in its own library. */
 const DOCKER_HUB = "registry-1.docker.io";
 
-/** The parts of a reference, or what is wrong with it, to follow its name. */
+/** The parts of a reference, or a problem that follows its name. */
 export function parseImageReference(text: string): ImageReference | { problem: string } {
   if (text.length > MAX_IMAGE_REFERENCE_LENGTH)
     return { problem: `is longer than ${MAX_IMAGE_REFERENCE_LENGTH} characters` };
@@ -33,7 +33,7 @@ export function parseImageReference(text: string): ImageReference | { problem: s
   const first = slash < 0 ? "" : named.slice(0, slash);
   const hasRegistry = /[.:[]/.test(first) || first === "localhost";
   const registry = hasRegistry ? first : DOCKER_HUB;
-  // Ports above 65535 and numbers that are no address look like hosts as well.
+  // Ports above 65535 and invalid IP addresses match the pattern too.
   if (!HOST.test(registry) || !URL.canParse(`https://${registry}`))
     return { problem: "has a registry that is not a host with an optional port" };
   const { path, tag } = withoutTag(hasRegistry ? named.slice(slash + 1) : named);

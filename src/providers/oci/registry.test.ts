@@ -243,7 +243,7 @@ describe("images", () => {
   });
 
   it("are gone through in pieces, and challenges in one go", async () => {
-    // On connections of their own, and last: the registry ends idle ones while this thread makes what it is to give.
+    // With new connections, and last: the registry closes idle ones while this thread generates its content.
     const onItsOwn = async (work: (own: Images) => Promise<void>): Promise<number> => {
       const client = createOutboundClient({ allowPrivateNetworks: true });
       try {

@@ -22,24 +22,24 @@ import { type ImageReference, parseImageReference } from "./reference.ts";
 import { normalPath, type TarEntry, TarProblem, TarReader } from "./tar.ts";
 
 /**
- * Images in registries that speak the OCI distribution API, version 1. Whatever is fetched is asked for by its digest and held
- * against it; a tag serves to learn a digest once.
+ * Reads images from registries with the OCI distribution API, version 1. All content is requested by its digest and compared with it. A tag
+ * is resolved to a digest once.
  */
 
-/** Why an image cannot be used: its registry, or what it holds. The message may be shown. */
+/** Why an image cannot be used: a problem of its registry or its content. The message may be shown. */
 export class ImageProblem extends Error {}
 
 export interface Images {
   /**
-   * The digest of what a reference names now.
+   * The digest of a reference's current image.
    *
-   * @param credential for a registry that does not let everybody read the image
-   * @param rootId for whom: an organization with its sub-organizations has a bounded number of reads at a time
+   * @param credential for a registry that requires authentication
+   * @param rootId the organization on whose behalf it reads. Concurrent reads for it and its sub-organizations are bounded
    * @throws ImageProblem
    */
   resolve(reference: string, rootId: string, credential?: RegistryCredential): Promise<string>;
   /**
-   * The content of one file of an image, as its upper layers leave it.
+   * The content of one file of an image, after applying all layers.
    *
    * @throws ImageProblem
    */
@@ -52,7 +52,7 @@ export interface Images {
 
 export interface ImagesOptions {
   outbound: Pick<OutboundClient, "request">;
-  /** Whether registries on the loopback network are asked by plain HTTP; development only. */
+  /** Whether registries on the loopback network are called over plain HTTP. For development only. */
   plainLoopback: boolean;
 }
 
@@ -105,7 +105,7 @@ interface Descriptor {
 async function fileOf(session: Session, imageDigest: string, path: string): Promise<Buffer> {
   const layers = await layersOf(session, imageDigest);
   if (layers.length > MAX_IMAGE_LAYERS) throw new ImageProblem(`it has more than ${MAX_IMAGE_LAYERS} layers`);
-  // The uppermost layer that says something about the file decides.
+  // The uppermost layer that contains or removes the file decides.
   for (const layer of layers.toReversed()) {
     const found = await findInLayer(session, layer, path);
     if (found === "removed") break;
@@ -142,14 +142,14 @@ function descriptorsIn(value: unknown): Descriptor[] {
 
 const digestOf = async (bytes: Buffer): Promise<string> => `sha256:${await sha256InTurns(bytes)}`;
 
-/** What is asked of one repository, with the token that its registry gave. */
+/** Requests to one repository, with the token that its registry issued. */
 class Session {
   readonly #reference: ImageReference;
   readonly #outbound: ImagesOptions["outbound"];
   readonly #origin: string;
   readonly #latest = performance.now() + IMAGE_TIMEOUT_MS;
   readonly #credential: RegistryCredential | undefined;
-  /** What the registry is shown, and the server that it names for its tokens; never where it redirects outside itself. */
+  /** The credential for the registry and for its token server. Never sent after a redirect to another host. */
   #authorization: string | undefined;
 
   constructor(
@@ -165,7 +165,7 @@ class Session {
   }
 
   /**
-   * How long may still be spent on the image.
+   * The remaining time for the image.
    *
    * @throws ImageProblem
    */
@@ -223,8 +223,8 @@ class Session {
   }
 
   /**
-   * Follows redirects: registries keep their blobs elsewhere. What shows who asks is for the registry alone, and a server elsewhere that
-   * wants to know who asks may not name who gives tokens: it would be shown the pull secret.
+   * Follows redirects, because registries store blobs elsewhere. Credentials are sent only to the registry. A server elsewhere that
+   * requires authentication may not name a token server, which would receive the pull secret.
    */
   async #get(url: string, maxBytes: number, accept: string): Promise<OutboundAnswer> {
     let at = url;
@@ -243,7 +243,7 @@ class Session {
     throw new ImageProblem("its registry redirects too often");
   }
 
-  /** Nobody who reads on the way may be sent to plain HTTP. */
+  /** No redirect may lead to plain HTTP, where others could read the traffic. */
   #redirected(location: string, from: string): string {
     const url = URL.canParse(location, from) ? new URL(location, from) : undefined;
     if (url && (url.protocol === "https:" || url.origin === new URL(from).origin)) return url.href;
@@ -259,7 +259,7 @@ class Session {
     }
   }
 
-  /** What the registry is to be shown: what it was given for that, or a token that it gives in turn; empty for nothing. */
+  /** The authorization for the registry: the credential itself, or a token that it issues for it. Empty for none. */
   async #authorize(challenge: string): Promise<string> {
     const credential = this.#credential;
     if (credential && "token" in credential) return `Bearer ${credential.token}`;
@@ -270,7 +270,7 @@ class Session {
     return token === "" ? "" : `Bearer ${token}`;
   }
 
-  /** What registries give for reading: to everybody what is public, and more to those they know. */
+  /** Fetches a read token. Registries issue one for public images to anybody, and for more with credentials. */
   async #token(challenge: string, authorization: string | undefined): Promise<string> {
     const fields = Object.fromEntries(
       [...challenge.matchAll(/\b(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
@@ -296,7 +296,7 @@ const UNPACKERS: [RegExp, Unpacker][] = [
   [/\.tar$/, () => undefined],
 ];
 
-/** The file as this layer has it, "removed" if the layer takes it away, or undefined. */
+/** The file in this layer, "removed" if the layer deletes it, or undefined. */
 async function findInLayer(session: Session, layer: Descriptor, path: string): Promise<Buffer | "removed" | undefined> {
   const { mediaType } = layer;
   const unpacker = UNPACKERS.find(([pattern]) => pattern.test(mediaType))?.[1];
@@ -337,7 +337,7 @@ async function findInLayer(session: Session, layer: Descriptor, path: string): P
   return search.found;
 }
 
-/** What a layer says about one file; symbolic links are not followed. */
+/** Searches one layer for a file. Symbolic links are not followed. */
 class FileSearch {
   found: Buffer | "removed" | undefined;
   readonly #path: string;
@@ -346,7 +346,7 @@ class FileSearch {
   constructor(path: string) {
     this.#path = path;
     const parts = path.split("/");
-    // Of the file, and of every folder that it is in; an opaque folder hides what is below it.
+    // Whiteouts of the file and of every folder that contains it. An opaque folder hides everything below it in lower layers.
     this.#whiteouts = new Set(
       parts.flatMap((part, index) => {
         const parent = parts

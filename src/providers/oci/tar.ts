@@ -1,4 +1,4 @@
-/** Tar (POSIX ustar with pax and GNU long names), as far as it takes to find one file in a stream of blocks. */
+/** Parses tar archives (POSIX ustar with pax and GNU long names), as far as necessary to find one file in a stream. */
 
 const BLOCK = 512;
 
@@ -6,29 +6,27 @@ export interface TarEntry {
   /** Without a leading `/` or `./`. */
   name: string;
   kind: "file" | "link" | "symlink" | "other";
-  /** Of links: what they name. */
+  /** The target of a link. */
   target: string;
   size: number;
 }
 
-/** What an entry tells of the next one, if not a header of its own. */
+/** The kind of a header that describes the next entry. */
 type Extended = "pax" | "name" | "target" | "other";
 
-/** Bytes of extended headers that are looked at; real ones have a few hundred. */
+/** The maximum bytes of extended headers that are read. Real ones have a few hundred. */
 const MAX_EXTENDED_BYTES = 64 * 1024;
 
-/** An archive that is not one, or whose entries cannot be told apart. */
+/** The archive is invalid, or its entries are ambiguous. */
 export class TarProblem extends Error {}
 
-/**
- * Goes through an archive. `wants` is asked about each entry; the content of those that it wants is kept and given to `take`.
- */
+/** Reads an archive. `wants` selects entries, whose content is passed to `take`. */
 export class TarReader {
   readonly #wants: (entry: TarEntry) => boolean;
   readonly #take: (entry: TarEntry, content: Buffer) => void;
   #header = Buffer.alloc(0);
   #entry: TarEntry | undefined;
-  /** Of the size that the entry has. */
+  /** A buffer of the entry's size. */
   #kept: Buffer | undefined;
   #left = 0;
   #padding = 0;
@@ -127,7 +125,7 @@ const textIn = (field: Buffer): string => {
   return field.toString("utf8", 0, end < 0 ? field.length : end);
 };
 
-/** Octal digits, or with the first bit set a binary number. */
+/** Octal digits, or a binary number if the first bit is set. */
 function numberIn(field: Buffer): number {
   if (((field[0] as number) & 0x80) !== 0) return Number(field.readBigUInt64BE(field.length - 8));
   const text = textIn(field).trim();
@@ -135,7 +133,7 @@ function numberIn(field: Buffer): number {
   return text === "" ? 0 : Number.parseInt(text, 8);
 }
 
-/** Records of `length key=value\n`. */
+/** Parses records of the form `length key=value\n`. */
 function paxRecords(content: Buffer): { name?: string; target?: string; size?: number } {
   const records: { name?: string; target?: string; size?: number } = {};
   for (let at = 0; at < content.length; ) {
@@ -154,7 +152,7 @@ function paxRecords(content: Buffer): { name?: string; target?: string; size?: n
   return records;
 }
 
-/** Without `/`, `./` and what goes back beyond the root. */
+/** Removes leading `/` and `./`, and steps above the root. */
 export function normalPath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {

@@ -10,11 +10,11 @@ import {
 } from "../../kernel/limits.ts";
 import { type KeySet, keySetOf } from "./key-set.ts";
 
-/** What an issuer publishes of itself, fetched: its discovery document, and the keys that this names. */
+/** Fetches what an issuer publishes: its discovery document, and the keys to which it refers. */
 
-/** Why an issuer's keys are not to be had. `message` continues a sentence that begins with the token. */
+/** Why an issuer's keys are not available. `message` continues a sentence whose subject is the token. */
 export class IssuerProblem extends Error {
-  /** Whether another try may succeed. */
+  /** Whether a retry may succeed. */
   readonly mayPass: boolean;
 
   constructor(message: string, mayPass = false) {
@@ -27,7 +27,7 @@ export class IssuerProblem extends Error {
 export interface PublishedKeys {
   keySet: KeySet;
   lifetimeMs: number;
-  /** Of the answer that they were in. */
+  /** The size of the answer that contained them. */
   bytes: number;
 }
 
@@ -95,7 +95,7 @@ async function fetchDocument(
   return { document, lifetimeMs: lifetimeOf(answer), bytes: answer.body.length };
 }
 
-/** Beside the rules for all outbound requests: plain http may reach this very machine and no other. */
+/** In addition to the rules for all outbound requests: plain http is allowed only to this machine. */
 function problemOf(url: string, policy: OutboundPolicy): string | undefined {
   const checked = checkOutboundUrl(url, policy);
   if ("problem" in checked) return checked.problem;
@@ -107,13 +107,16 @@ function isThisMachine(hostname: string): boolean {
   return hostname === "localhost" || address === "::1" || address?.startsWith("127.") === true;
 }
 
-/** Kinds of faults that are in the request, and stay there. */
+/** Problems of the request itself, which a retry cannot solve. */
 const LASTING: readonly OutboundError["kind"][] = ["url", "blocked"];
 
 const unreachable = ({ kind, message }: OutboundError): IssuerProblem =>
   new IssuerProblem(`is of an issuer that cannot be asked for its keys: ${message}`, !LASTING.includes(kind));
 
-/** RFC 9111 sections 4.2.1 and 4.2.3, within bounds: a shorter time would have every token fetch, a longer one outlive its keys. */
+/**
+ * RFC 9111 sections 4.2.1 and 4.2.3, within bounds. With a shorter time every token would cause a fetch; with a longer one, removed keys
+ * would stay valid too long.
+ */
 function lifetimeOf({ headers }: Pick<OutboundAnswer, "headers">): number {
   const control = headers["cache-control"]?.toLowerCase() ?? "";
   if (/(?:^|[\s,])no-(?:store|cache)(?:$|[\s,=])/.test(control)) return MIN_KEY_SET_LIFETIME_MS;

@@ -1,12 +1,13 @@
 import { boundedTurns } from "../../delivery/bounded-turns.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { fairlyKept } from "../../kernel/fairly-kept.ts";
 import {
   ISSUER_FAILURE_PAUSE_MS,
   ISSUER_TIMEOUT_MS,
   MAX_ISSUER_FETCHES,
   MAX_ISSUER_FETCHES_OF_ONE_ORGANIZATION,
   MAX_KNOWN_ISSUER_BYTES,
-  MAX_KNOWN_ISSUERS,
+  MAX_UNUSABLE_ISSUERS,
   MAX_WAITING_ISSUER_FETCHES,
   UNKNOWN_KEY_PAUSE_MS,
 } from "../../kernel/limits.ts";
@@ -14,27 +15,39 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { fetchKeysOf, type IssuerFetching, IssuerProblem } from "./issuer-document.ts";
 import { type KeySet, keySetOf } from "./key-set.ts";
 
-/** The keys of issuers, kept for a while. */
+/** A cache of issuers' keys. */
 export interface Issuers {
   /**
-   * The keys with which tokens of this issuer that name the key `kid`, or none, are verified. All who ask at one time share one
-   * look at the issuer. Of one organization few wait for looks at others, and not for long.
+   * The keys for verifying such tokens. Concurrent callers share one fetch. The calls of one organization that wait for fetches are bounded
+   * in number and time.
    *
    * @throws IssuerProblem
    */
-  keysFor(issuer: string, kid: string | undefined, organizationId: string): Promise<KeySet>;
+  keysFor(question: Question): Promise<KeySet>;
 }
 
-/** What the last look at an issuer came to. */
+interface Question {
+  issuer: string;
+  /** The key that the token names, or none. */
+  kid: string | undefined;
+  organizationId: string;
+  /** Keys that do not verify the token. They are returned again if it is too early to ask the issuer for others. */
+  tried?: KeySet | undefined;
+}
+
+/** The result of the last fetch from an issuer. */
 type Known = { askedAt: number; until: number; keySet: KeySet; bytes: number };
 type Failed = { askedAt: number; until: number; problem: IssuerProblem };
 type Look = Known | Failed;
 
-/** What was asked later than now was asked before the clock was set back, and would stand for as long as it was set back. */
+/**
+ * A fetch with a later time than now was made before the clock was set back. It must not count, because it would stay cached for that much
+ * longer.
+ */
 const stands = ({ askedAt, until }: Pick<Look, "askedAt" | "until">, now: number): boolean =>
   askedAt <= now && now < until;
 
-/** The installation itself, whose keys are at hand: it may not be able to reach its own public URL. */
+/** The installation itself as an issuer. Its keys are available locally, because it may not be able to reach its own public URL. */
 export interface OwnIssuer {
   issuer: () => string;
   /** A JWK Set. */
@@ -43,15 +56,15 @@ export interface OwnIssuer {
 
 export function createIssuers(options: IssuerFetching & { clock: Clock; own?: OwnIssuer | undefined }): Issuers {
   const { clock, own } = options;
-  const known = recentlyUsed<Known>({
-    entries: MAX_KNOWN_ISSUERS,
+  // Anybody can name issuers with large documents, so no organization may evict the keys that another one uses.
+  const known = fairlyKept<Known>({
     bytes: MAX_KNOWN_ISSUER_BYTES,
-    // Imported keys take about as much again as their text.
+    // Imported keys take about as much memory again as their text.
     sizeOf: ({ bytes }, issuer) => 1024 + 2 * issuer.length + 2 * bytes,
   });
-  // By themselves: anybody can name issuers that there are none of.
+  // Cached separately, because anybody can name issuers that do not exist.
   const failed = recentlyUsed<Failed>({
-    entries: MAX_KNOWN_ISSUERS,
+    entries: MAX_UNUSABLE_ISSUERS,
     bytes: MAX_KNOWN_ISSUER_BYTES,
     sizeOf: (_, issuer) => 1024 + 2 * issuer.length,
   });
@@ -71,31 +84,33 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
   );
   const asking = new Map<string, Promise<Look>>();
 
-  /** The last look, if it answers this question still. */
-  const standing = (issuer: string, kid: string | undefined): Look | undefined => {
-    const look = known.get(issuer);
+  /** The last result, if it still answers this question. */
+  const standing = ({ issuer, kid, organizationId, tried }: Question): Look | undefined => {
+    const look = known.use(issuer, organizationId);
     const now = clock();
-    if (look && stands(look, now) && (look.keySet.mayHave(kid) || now < look.askedAt + UNKNOWN_KEY_PAUSE_MS))
-      return look;
+    if (look && stands(look, now)) {
+      const mayServe = look.keySet !== tried && look.keySet.mayHave(kid);
+      if (mayServe || now < look.askedAt + UNKNOWN_KEY_PAUSE_MS) return look;
+    }
     const failure = failed.get(issuer);
     return failure && stands(failure, now) ? failure : undefined;
   };
 
-  const look = async (issuer: string): Promise<Look> => {
+  const look = async (issuer: string, organizationId: string): Promise<Look> => {
     const askedAt = clock();
-    const before = known.get(issuer);
+    const before = known.look(issuer);
     try {
       const { keySet, lifetimeMs, bytes } = await fetchKeysOf(issuer, options);
       const found = { askedAt, until: askedAt + lifetimeMs, keySet, bytes };
-      known.set(issuer, found);
+      known.set(issuer, found, organizationId);
       failed.forget(issuer);
       return found;
     } catch (problem) {
       if (!(problem instanceof IssuerProblem)) throw problem;
-      // Keys that still stand serve on; only the unknown one is not to be had for now.
+      // Known keys that have not expired remain usable. Only the unknown key is not available for now.
       if (before && clock() < before.until) {
         const kept = { ...before, askedAt };
-        known.set(issuer, kept);
+        known.set(issuer, kept, organizationId);
         return kept;
       }
       const failedAt = clock();
@@ -105,26 +120,26 @@ export function createIssuers(options: IssuerFetching & { clock: Clock; own?: Ow
     }
   };
 
-  /** Issuers that had keys before have turns of their own, which no stranger's token of an invented one takes. */
+  /** Issuers with known keys have a separate queue, so that tokens with invented issuers do not delay them. */
   const placeOf = (issuer: string, organizationId: string): string =>
-    known.get(issuer) ? `${organizationId} known` : organizationId;
+    known.look(issuer) ? `${organizationId} known` : organizationId;
 
-  const shared = (issuer: string): Promise<Look> => {
+  const shared = (issuer: string, organizationId: string): Promise<Look> => {
     const asked = asking.get(issuer);
     if (asked) return asked;
-    const begun = look(issuer).finally(() => asking.delete(issuer));
+    const begun = look(issuer, organizationId).finally(() => asking.delete(issuer));
     asking.set(issuer, begun);
     return begun;
   };
 
   return {
-    async keysFor(issuer, kid, organizationId) {
-      if (issuer === own?.issuer()) return keySetOf(await own.keys()) as KeySet;
+    async keysFor(question) {
+      const { issuer, organizationId } = question;
+      if (issuer === own?.issuer()) return question.tried ?? (keySetOf(await own.keys()) as KeySet);
+      // While this call waited for its turn, another may have fetched from the issuer.
+      const inItsTurn = () => standing(question) ?? shared(issuer, organizationId);
       const found =
-        standing(issuer, kid) ??
-        (await (asking.get(issuer) ??
-          // While it waited for its turn, another may have asked this issuer.
-          inTurn(placeOf(issuer, organizationId), () => standing(issuer, kid) ?? shared(issuer))));
+        standing(question) ?? (await (asking.get(issuer) ?? inTurn(placeOf(issuer, organizationId), inItsTurn)));
       if ("problem" in found) throw found.problem;
       return found.keySet;
     },

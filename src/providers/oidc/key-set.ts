@@ -1,24 +1,24 @@
 import { createLocalJWKSet, type JWK } from "jose";
 import { MAX_ISSUER_KEYS } from "../../kernel/limits.ts";
 
-/** The keys of an issuer, as far as tokens are verified with them. */
+/** An issuer's keys for verifying tokens. */
 export interface KeySet {
-  /** Whether tokens that name this key, or none, may find theirs here. */
+  /** Whether the key set may contain the key for tokens that name this key, or none. */
   mayHave(kid: string | undefined): boolean;
   resolve: ReturnType<typeof createLocalJWKSet>;
 }
 
-/** What a public key of a kind consists of. */
+/** The members of each type of public key. */
 const membersOf: Record<string, readonly string[]> = { RSA: ["n", "e"], EC: ["crv", "x", "y"], OKP: ["crv", "x"] };
-/** What is said about it. */
+/** Members that describe the key. */
 const described = ["kty", "kid", "alg", "use"];
 
-/** Base64url digits of 8,192 bits, the largest modulus in use; verifying with a larger one would take long. */
+/** Base64url digits of 8,192 bits, the largest modulus in use. A larger one would be slow to verify with. */
 const LONGEST_MEMBER = 1366;
-/** ... and those of 64 bits: with an exponent as long as its modulus, an RSA key takes fifty times as long to verify with. */
+/** Base64url digits of 64 bits. With an exponent as long as its modulus, verifying with an RSA key takes fifty times as long. */
 const LONGEST_EXPONENT = 11;
 
-/** The keys of a JWK Set (RFC 7517) that can verify; secrets and what is malformed are left out. Undefined where it is none. */
+/** The keys of a JWK Set (RFC 7517) that can verify. Secret and malformed keys are skipped. Undefined if the document is not a JWK Set. */
 export function keySetOf(document: { keys?: unknown }): KeySet | undefined {
   const { keys } = document;
   if (!Array.isArray(keys) || keys.length > MAX_ISSUER_KEYS) return undefined;

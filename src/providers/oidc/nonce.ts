@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * The nonce by which an OIDC token is bound to a public key: the lowercase hex SHA-256 of the key's hex as it was sent, letter
- * by letter, and not of the bytes that it stands for.
+ * The nonce that binds an OIDC token to a public key: the lowercase hex SHA-256 of the key's hex text exactly as it was sent, not of the
+ * bytes.
  */
 export const nonceOfPublicKey = (publicKey: string): string => createHash("sha256").update(publicKey).digest("hex");

@@ -1,12 +1,12 @@
 import { parseJsonObject } from "../../crypto/json-object.ts";
 import { MAX_OIDC_CLAIM_LENGTH, MAX_OIDC_TOKEN_LENGTH } from "../../kernel/limits.ts";
 
-/** What a token says of itself, before anybody has verified it. */
+/** Parses a token before it is verified. */
 
-/** Throws the caller's own error with this reason. */
+/** Throws the caller's error with this reason. */
 type Refuse = (reason: string) => never;
 
-/** The algorithms that tokens may be signed with: those with a public key, and never `none` or one with a shared secret. */
+/** The allowed signature algorithms: those with a public key, never `none` or one with a shared secret. */
 export const signatureAlgorithms = [
   ...["RS256", "RS384", "RS512"],
   ...["PS256", "PS384", "PS512"],
@@ -23,11 +23,11 @@ export interface TokenClaims {
   iss: string;
   sub: string;
   aud: string;
-  /** Seconds. */
+  /** In seconds. */
   exp: number;
   nbf: number | undefined;
   iat: number | undefined;
-  /** What binds the token to a public key: `nonce` and, of issuers that spell it so, `tknonce`. */
+  /** The values that bind the token to a public key: `nonce`, and `tknonce`, which some issuers use. */
   nonces: readonly string[];
   email: string | undefined;
   emailVerified: boolean;
@@ -35,7 +35,7 @@ export interface TokenClaims {
 
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
 
-/** The parts of a compact JWT (RFC 7519) that is an ID token; every fault goes to `refuse`. */
+/** The parts of a compact JWT (RFC 7519) that is an ID token. Problems are passed to `refuse`. */
 export function readToken(token: string, refuse: Refuse): { header: TokenHeader; claims: TokenClaims } {
   if (token.length > MAX_OIDC_TOKEN_LENGTH) refuse(`is longer than ${MAX_OIDC_TOKEN_LENGTH} characters`);
   if (!COMPACT.test(token)) refuse("must be a compact JWT: three parts in base64url with dots between");
@@ -55,7 +55,7 @@ function headerOf({ alg, kid, typ }: Record<string, unknown>, refuse: Refuse): T
   if (typeof alg !== "string" || !signatureAlgorithms.includes(alg)) {
     return refuse(`must be signed with one of the algorithms ${signatureAlgorithms.join(", ")}`);
   }
-  // Access tokens and notices of logout are JWTs of the same issuer and say so (RFC 8725 section 3.11).
+  // Access tokens and logout tokens are JWTs of the same issuer, with a type of their own (RFC 8725 section 3.11).
   if (typ !== undefined && !(typeof typ === "string" && typ.toUpperCase() === "JWT")) {
     return refuse("must be an ID token: the type in its header is not JWT");
   }
@@ -74,12 +74,12 @@ function claimsOf(claims: Record<string, unknown>, refuse: Refuse): TokenClaims 
     iat: timeClaim("iat", claims.iat, refuse),
     nonces: [nonce, tknonce].filter((each) => typeof each === "string"),
     email: typeof email === "string" ? email : undefined,
-    // Some issuers write it as a string.
+    // Some issuers write a string.
     emailVerified: emailVerified === true || emailVerified === "true",
   };
 }
 
-/** Whom claims are about: somebody at an issuer, as one audience knows them. */
+/** The person that claims are about: a subject at an issuer, for one audience. */
 export function readPerson(
   { iss, sub, aud }: Record<string, unknown>,
   refuse: Refuse,
@@ -97,7 +97,7 @@ function textClaim(name: string, value: unknown, refuse: Refuse): string {
   return refuse(`must have the claim \`${name}\`, a text of 1 to ${MAX_OIDC_CLAIM_LENGTH} characters`);
 }
 
-/** The last moment that a Date can hold, in seconds. */
+/** The latest time that a Date can represent, in seconds. */
 const LAST_SECOND = 8_640_000_000_000;
 
 function timeClaim(name: string, value: unknown, refuse: Refuse): number | undefined {

@@ -12,7 +12,7 @@ import {
   type Purchase,
 } from "./provider.ts";
 
-/** Coinbase: a token that it gives out for one purchase opens its page; it serves once, within five minutes. */
+/** Coinbase: its page opens with a token for one purchase, which works once within five minutes. */
 export function createCoinbase(apiUrl: string): OnRampProvider {
   const { host } = new URL(apiUrl);
 
@@ -47,7 +47,7 @@ export function createCoinbase(apiUrl: string): OnRampProvider {
       const answer = await request(account, ask, { of: "transactions", transactionId: begun.id });
       if (answer.status === 404) return "PENDING";
       const { transactions } = (jsonOf(answer) ?? {}) as { transactions?: unknown };
-      // It leaves an empty list out.
+      // Coinbase omits an empty list.
       const known = transactions === undefined ? [] : objectsIn(transactions);
       if (!known) throw new OnRampProblem("provider", "it answered with no list of transactions");
       const own = known.filter((each) =>

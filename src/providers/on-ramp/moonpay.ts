@@ -11,7 +11,7 @@ import {
   type Purchase,
 } from "./provider.ts";
 
-/** MoonPay: a signed URL opens its page, which takes no request beforehand. */
+/** MoonPay: its page opens with a signed URL, without a request beforehand. */
 export function createMoonPay(apiUrl: string): OnRampProvider {
   return {
     async begin(purchase, account) {
@@ -25,7 +25,7 @@ export function createMoonPay(apiUrl: string): OnRampProvider {
       const query = new URLSearchParams({ apiKey: publishableApiKey });
       const url = `${apiUrl}/v1/transactions/ext/${encodeURIComponent(begun.id)}?${query}`;
       const answer = await ask({ method: "GET", url });
-      // Nobody has paid on its page yet.
+      // Nobody has paid on the page yet.
       if (answer.status === 404) return "PENDING";
       const said = jsonOf(answer);
       const known = objectsIn(Array.isArray(said) ? said : [said]);

@@ -1,9 +1,9 @@
-/** Who sells crypto for fiat, what, and how it is paid. */
+/** The on-ramp providers, the currencies they sell, and the payment methods they accept. */
 
 export const onRampProviders = ["FIAT_ON_RAMP_PROVIDER_COINBASE", "FIAT_ON_RAMP_PROVIDER_MOONPAY"] as const;
 export type OnRampProviderId = (typeof onRampProviders)[number];
 
-/** The currencies of each network, in the codes of MoonPay; Coinbase has the names themselves, networks in lowercase. */
+/** MoonPay's codes for the currencies of each network. Coinbase uses the names themselves, with networks in lowercase. */
 const moonPayCodes = {
   BITCOIN: { BTC: "btc" },
   ETHEREUM: { ETH: "eth", USDC: "usdc" },
@@ -11,7 +11,7 @@ const moonPayCodes = {
   BASE: { ETH: "eth_base", USDC: "usdc_base" },
 } as const satisfies Record<string, Partial<Record<OnRampCurrency, string>>>;
 
-/** What MoonPay calls a currency on one of its networks; it must be sold there. */
+/** MoonPay's code for a currency on one of its networks. The currency must be sold there. */
 export const moonPayCode = (network: OnRampNetwork, currency: OnRampCurrency): string =>
   (moonPayCodes[network] as Partial<Record<OnRampCurrency, string>>)[currency] as string;
 
@@ -23,7 +23,7 @@ export const onRampNetworks = Object.keys(moonPayCodes) as OnRampNetwork[];
 export const currenciesOn = (network: OnRampNetwork): OnRampCurrency[] =>
   Object.keys(moonPayCodes[network]) as OnRampCurrency[];
 
-/** Ways to pay, in the words of the providers that take them. */
+/** Payment methods, in the terms of the providers that accept them. */
 const methods = {
   CREDIT_DEBIT_CARD: { coinbase: "CARD", moonpay: "credit_debit_card" },
   APPLE_PAY: { coinbase: "APPLE_PAY", moonpay: "apple_pay" },
@@ -42,7 +42,7 @@ const methods = {
 export type OnRampPaymentMethod = keyof typeof methods;
 export const onRampPaymentMethods = Object.keys(methods) as OnRampPaymentMethod[];
 
-/** How a provider calls a way to pay; undefined where it does not take it. */
+/** The provider's name for a payment method. Undefined if it does not accept it. */
 export const methodAt = (provider: OnRampProviderId, method: OnRampPaymentMethod): string | undefined => {
   const words: { coinbase?: string; moonpay?: string } = methods[method];
   return provider === "FIAT_ON_RAMP_PROVIDER_COINBASE" ? words.coinbase : words.moonpay;

@@ -23,32 +23,32 @@ import {
   type Purchase,
 } from "./provider.ts";
 
-/** Where a provider's API is, and the client that reaches it. */
+/** A provider's API and the client for it. */
 export interface OnRampEndpoint {
-  /** An origin. */
+  /** The origin of the API. */
   apiUrl: string;
   outbound: Pick<OutboundClient, "request">;
 }
 
-/** Whose account at which provider. */
+/** The organization whose account is used, and the provider. */
 export interface OnRampHolder {
   provider: OnRampProviderId;
-  /** The parent whose account it is, or that of one of its sub-organizations: what is asked of providers counts as its own. */
+  /** The parent that owns the account, or whose sub-organization does. Calls to providers are counted for it. */
   rootId: string;
   account: OnRampAccount;
 }
 
 export interface OnRamps {
-  /** @throws OnRampProblem, and whatever the account throws */
+  /** @throws OnRampProblem, and errors of the account */
   begin(holder: OnRampHolder, purchase: Purchase): Promise<{ url: string; signature?: string }>;
-  /** Seconds until a provider may be asked again for a purchase; 0 counts this time. */
+  /** Seconds until the provider may be asked again about a purchase. 0 allows this call and counts it. */
   takeRefresh(holder: OnRampHolder): number;
-  /** @throws OnRampProblem, and whatever the account throws */
+  /** @throws OnRampProblem, and errors of the account */
   statusOf(holder: OnRampHolder, begun: BegunPurchase): Promise<OnRampStatus>;
 }
 
 /**
- * What is asked of the providers is bounded in time and size, and in number for each organization.
+ * Calls to providers are bounded in time and size, and in number for each organization.
  *
  * @param elapsed milliseconds of a clock that never goes back
  */

@@ -4,41 +4,41 @@ import type { MoonPayPurchase } from "../../crypto/moonpay-url.ts";
 import type { OutboundAnswer, OutboundRequest } from "../../delivery/outbound.ts";
 import type { OnRampCurrency, OnRampNetwork } from "./offers.ts";
 
-/** What every provider that sells crypto for fiat is asked, and how it is known to have refused. */
+/** The interface of providers that sell crypto for fiat, and their errors. */
 
-/** What somebody is about to buy. */
+/** A purchase to begin. */
 export interface Purchase {
-  /** Ours. */
+  /** This service's id for it. */
   transactionId: string;
   walletAddress: string;
   network: OnRampNetwork;
   currency: OnRampCurrency;
   /** ISO 4217. */
   fiatCurrency?: string;
-  /** A decimal number. */
+  /** A decimal number, as text. */
   fiatAmount?: string;
-  /** In the provider's words. */
+  /** In the provider's terms. */
   paymentMethod?: string;
   sandbox: boolean;
-  /** A URL of MoonPay that the client put together. */
+  /** A URL of MoonPay that the client has composed. */
   urlForSignature?: string;
-  /** The IP address of who asks. */
+  /** The client's IP address. */
   clientAddress?: string;
 }
 
-/** A purchase that was begun, as what a provider knows is held against it. */
+/** A purchase that was begun, for comparison with a provider's records. */
 export interface BegunPurchase {
-  /** Ours. */
+  /** This service's id for it. */
   id: string;
-  /** Null of what an earlier version began. */
+  /** Null for purchases that an earlier version began. */
   walletAddress: string | null;
 }
 
-/** PENDING until the provider knows more; what it knows may still change, but for COMPLETED. */
+/** PENDING until the provider reports a status. A reported status may still change, except COMPLETED. */
 export const onRampStatuses = ["COMPLETED", "PENDING", "FAILED", "CANCELLED"] as const;
 export type OnRampStatus = (typeof onRampStatuses)[number];
 
-/** An organization's account at a provider. Its secrets stay elsewhere: what takes them is made there. */
+/** An organization's account at a provider. Its secrets are not part of it; it makes whatever requires them. */
 export interface OnRampAccount {
   publishableApiKey: string;
   signUrl(of: { purchase: MoonPayPurchase } | { url: string }): Promise<{ url: string; signature: string }>;
@@ -46,19 +46,19 @@ export interface OnRampAccount {
   authorize(host: string, request: CoinbaseRequest): Promise<string>;
 }
 
-/** Sends one request, within the bounds of everybody. */
+/** Sends one request, within the bounds for all of them. */
 export type Ask = (request: Pick<OutboundRequest, "method" | "url" | "headers" | "body">) => Promise<OutboundAnswer>;
 
 export interface OnRampProvider {
-  /** Where to send whoever buys; `signature` is that of the URL which the client gave. */
+  /** The URL for the buyer. `signature` is the signature of the URL that the client gave. */
   begin(purchase: Purchase, account: OnRampAccount, ask: Ask): Promise<{ url: string; signature?: string }>;
-  /** What became of a purchase that was begun. */
+  /** The status of a purchase that was begun. */
   statusOf(begun: BegunPurchase, account: OnRampAccount, ask: Ask): Promise<OnRampStatus>;
 }
 
-/** Why a provider did not do it. `message` says what it did, in words that may be shown. */
+/** Why a provider failed. `message` describes what it did and may be shown. */
 export class OnRampProblem extends Error {
-  /** `account`: it does not take the keys; `purchase`: nor what was asked; `provider`: it gave no usable answer. */
+  /** `account`: the provider rejected the keys; `purchase`: it rejected the purchase; `provider`: it gave no usable answer. */
   readonly of: "account" | "purchase" | "provider";
 
   constructor(of: OnRampProblem["of"], message: string) {
@@ -69,7 +69,7 @@ export class OnRampProblem extends Error {
 }
 
 /**
- * The JSON of an answer of 200. Nothing of the text of any other is shown.
+ * The JSON of an answer with status 200. The text of any other answer is never shown.
  *
  * @throws OnRampProblem
  */
@@ -85,7 +85,7 @@ export function jsonOf({ status, body, truncated }: OutboundAnswer): unknown {
   return truncated ? refuse() : parseJsonOr(body, refuse);
 }
 
-/** The objects of a list; undefined for what is none. */
+/** The objects of a list. Undefined if it is not a list of objects. */
 export function objectsIn(value: unknown): Record<string, unknown>[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const isObject = (each: unknown): each is Record<string, unknown> =>
@@ -94,16 +94,16 @@ export function objectsIn(value: unknown): Record<string, unknown>[] | undefined
 }
 
 /**
- * Whether what a provider knows is of a purchase: it says whose it is, where that is said, and pays to its wallet. The first is not enough.
- * Pages take our name for a purchase from whoever opens them, and siblings use the same account.
+ * Whether a provider's record belongs to a purchase: it has the purchase's reference, if it has one, and pays to its wallet. The reference
+ * is not enough, because whoever opens a provider's page can set it, and sub-organizations of the same parent share an account.
  */
 export const isOf = ({ id, walletAddress }: BegunPurchase, ref: unknown, paidTo: unknown): boolean =>
   (ref === undefined || ref === id) &&
   (walletAddress === null || typeof paidTo !== "string" || spelled(paidTo) === spelled(walletAddress));
 
-/** Letter case says nothing in hex and bech32, and all in base58. */
+/** Hex and bech32 addresses are not case-sensitive; base58 addresses are. */
 const spelled = (address: string): string => (/^(0x|bc1|tb1)/i.test(address) ? address.toLowerCase() : address);
 
-/** Of several tries at one purchase, the one that came furthest. */
+/** The most advanced status among several attempts at one purchase. */
 export const furthestOf = (statuses: readonly OnRampStatus[]): OnRampStatus =>
   onRampStatuses.find((status) => statuses.includes(status)) ?? "PENDING";

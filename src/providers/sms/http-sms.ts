@@ -3,12 +3,12 @@ import type { SmsOutcome, SmsSender } from "./sms-sender.ts";
 
 const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 16 * 1024;
-/** Statuses below 500 that speak of the settings or of the moment, not of the message. */
+/** Statuses below 500 that are temporary or about the settings, not about the message. */
 const NOT_OF_THE_MESSAGE = [401, 402, 403, 404, 405, 408, 425, 429];
 
 type Post = Pick<OutboundRequest, "url" | "headers" | "body">;
 
-/** A gateway that takes `{"to","message"}` in JSON. */
+/** A gateway that accepts `{"to","message"}` in JSON. */
 export const createGatewaySms = (outbound: Pick<OutboundClient, "request">, url: string): SmsSender => ({
   send: ({ to, text }) =>
     post(outbound, {
@@ -19,11 +19,11 @@ export const createGatewaySms = (outbound: Pick<OutboundClient, "request">, url:
 });
 
 export interface TwilioAccount {
-  /** Of the API, such as `https://api.twilio.com`. */
+  /** The URL of the API, such as `https://api.twilio.com`. */
   url: string;
   accountSid: string;
   authToken: string;
-  /** A number, or the SID of a messaging service (`MG…`). */
+  /** A phone number, or the SID of a messaging service (`MG…`). */
   from: string;
 }
 
@@ -44,7 +44,7 @@ export const createTwilioSms = (outbound: Pick<OutboundClient, "request">, accou
   };
 };
 
-/** The answer's body stays unread: a gateway may repeat the message in it. */
+/** The answer's body is not read, because a gateway may repeat the message in it. */
 async function post(outbound: Pick<OutboundClient, "request">, request: Post): Promise<SmsOutcome> {
   try {
     const { status } = await outbound.request({

@@ -1,7 +1,7 @@
 import { writeWhole } from "../write-file.ts";
 import type { SmsSender } from "./sms-sender.ts";
 
-/** Writes each message as a `.txt` file, the number on its first line, for installations without a gateway. */
+/** Writes each message as a `.txt` file with the number on its first line, for installations without a gateway. */
 export const createOutboxSms = (folder: string): SmsSender => ({
   async send({ id, to, text }) {
     try {

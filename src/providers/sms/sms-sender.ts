@@ -1,22 +1,22 @@
-/** Short messages to phones. */
+/** The interface of senders of text messages. */
 
 export interface SmsMessage {
-  /** Of the letters, digits and dashes of an identifier; the same message keeps it over all attempts. */
+  /** An identifier's letters, digits and dashes. It stays the same in all attempts to send a message. */
   id: string;
   /** E.164. */
   to: string;
   text: string;
 }
 
-/** What became of one attempt; reasons are for the operator and hold nothing of the message. */
+/** The result of one attempt. Reasons are for the operator and contain nothing of the message. */
 export type SmsOutcome =
   | { result: "accepted" }
-  /** It will never be taken. */
+  /** The message can never be delivered. */
   | { result: "refused"; reason: string }
-  /** Not now, or the settings are at fault. */
+  /** A temporary failure, or wrong settings. */
   | { result: "deferred"; reason: string };
 
 export interface SmsSender {
-  /** One attempt, within a bounded time. Never rejects for what a gateway does. */
+  /** Makes one attempt, in bounded time. Never rejects because of a gateway. */
   send(message: SmsMessage): Promise<SmsOutcome>;
 }

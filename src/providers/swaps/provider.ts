@@ -1,33 +1,33 @@
 import { parseJsonObject } from "../../crypto/json-object.ts";
 import type { OutboundAnswer, OutboundRequest } from "../../delivery/outbound.ts";
 
-/** What every provider of swaps is asked, what it answers, and how it is known to have refused. Addresses of Ethereum are lowercase. */
+/** The interface of swap providers, their answers and their errors. Ethereum addresses are lowercase. */
 
-/** What somebody wants to swap. */
+/** The swap that a user wants. */
 export interface SwapOrder {
   /** CAIP-2. */
   originChain: string;
   destinationChain: string;
-  /** Who pays, and who gets it all: the output, and what is given back. */
+  /** The payer, who also receives the output and any refund. */
   user: string;
-  /** Contracts, or mints; null for the chain's native asset. */
+  /** Contracts or mints. Null for the chain's native asset. */
   inputToken: string | null;
   outputToken: string | null;
-  /** Digits, in the smallest units. */
+  /** Decimal digits, in the smallest unit. */
   inputAmount: string;
   slippageBps?: string;
-  /** What others take of the input. */
+  /** The parts of the input that others receive. */
   fees: readonly { recipient: string; bps: number }[];
 }
 
-/** What a provider would have the user call, in the one form that is ever signed ... */
+/** The call that a provider offers on an Ethereum chain, in the only form that is ever signed. */
 export interface EvmOffer {
   call: { to: string; data: string; value: string };
-  /** Who takes the input token; null for the native asset. */
+  /** The spender of the input token. Null for the native asset. */
   spender: string | null;
 }
 
-/** ... and what it would have a wallet of Solana sign. Addresses in base58, data in hex. */
+/** The instructions that a provider offers for a wallet on Solana. Addresses are base58, data is hex. */
 export interface SolanaOffer {
   instructions: readonly {
     program: string;
@@ -40,9 +40,9 @@ export interface SolanaOffer {
 export type SwapOffer = OfferedAmounts & (EvmOffer | SolanaOffer);
 
 export interface OfferedAmounts {
-  /** The provider's own, by which it is asked what became of it. */
+  /** The provider's id, for queries about the status. */
   requestId: string;
-  /** Net of all fees. */
+  /** After all fees. */
   outputAmount: string;
   minOutputAmount: string;
   slippageBps?: string;
@@ -54,23 +54,26 @@ export type SwapProgress =
   | { status: "COMPLETED"; hashes: string[] }
   | { status: "FAILED"; reason?: string };
 
-/** What a swap came to, as far as the provider knows yet. */
+/** The result of a swap, as far as the provider knows it. */
 export interface SwapSettlement {
   outputAmount?: string;
-  /** `token` is null for the native asset of the chain. */
+  /** `token` is null for the chain's native asset. */
   refund?: { chainId: number; token: string | null; amount: string; transactionHash?: string };
 }
 
-/** What is to be signed so that fees are paid out. */
+/** What must be signed to have fees paid out. */
 export interface ClaimOrder {
   requestId: string;
-  /** 32 bytes, which are signed as a message (EIP-191). */
+  /** 32 bytes, signed as a message (EIP-191). */
   message: Uint8Array;
-  /** As the provider wants it back. */
+  /** The body that the provider expects with the signature. */
   body: Record<string, unknown>;
 }
 
-/** Sends one request, within the bounds of everybody; `path` begins with a slash. Resolves to the object in an answer of 200. */
+/**
+ * Sends one request, within the bounds for all of them. `path` begins with a slash. Resolves to the JSON object in an answer with status
+ * 200.
+ */
 export type AskProvider = (
   request: Pick<OutboundRequest, "method"> & { path: string; body?: object },
 ) => Promise<Record<string, unknown>>;
@@ -80,22 +83,22 @@ export interface SwapProvider {
   offer(order: SwapOrder, ask: AskProvider): Promise<SwapOffer>;
   progressOf(requestId: string, ask: AskProvider): Promise<SwapProgress>;
   settlementOf(requestId: string, originChainId: number, ask: AskProvider): Promise<SwapSettlement>;
-  /** Undefined where nothing has accrued. */
+  /** Undefined if no fees have accrued. */
   claimFor(receiver: string, ask: AskProvider): Promise<ClaimOrder | undefined>;
   /** @param signature 0x hex: r, s and v */
   permit(claim: ClaimOrder, signature: string, ask: AskProvider): Promise<void>;
-  /** What an answer other than 200 means. */
+  /** The problem in an answer with any status other than 200. */
   problemIn(answer: OutboundAnswer): SwapProblem;
 }
 
-/** Why a provider did not do it. `message` says what it did, in words that may be shown. */
+/** Why a provider failed. `message` describes what it did and may be shown. */
 export class SwapProblem extends Error {
   /**
-   * `order`: it does not take what was asked; `offer`: what it offers is not to be signed; `account`: it does not take the key;
-   * `provider`: it gave no usable answer, and may give one later.
+   * `order`: the provider rejected the order; `offer`: its offer must not be signed; `account`: it rejected the API key; `provider`: it
+   * gave no usable answer, and may give one later.
    */
   readonly of: "order" | "offer" | "account" | "provider";
-  /** Where it asks to be left alone for so long. */
+  /** How long the provider asked not to be called, if it did. */
   readonly pauseMs: number | undefined;
 
   constructor(of: SwapProblem["of"], message: string, pauseMs?: number) {

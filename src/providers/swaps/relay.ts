@@ -14,26 +14,26 @@ import {
   type SwapSettlement,
 } from "./provider.ts";
 
-/** Relay (docs.relay.link): what it offers is held against what was asked, member by member, before anybody relies on it. */
+/** Relay (docs.relay.link). Its offers are compared with the order, member by member, before anything relies on them. */
 
 type Members = Record<string, unknown>;
 
-/** Its words for the native asset of an Ethereum chain and for SOL, and its number for the main cluster of Solana. */
+/** Relay's addresses for the native asset of an Ethereum chain and for SOL, and its number for Solana's main cluster. */
 const NATIVE = `0x${"00".repeat(20)}`;
 const SOL = "1".repeat(32);
 const SOLANA = 792_703_809;
 const isOnSolana = (chain: string): boolean => chain.startsWith("solana:");
 const nativeOf = (chain: string): string => (isOnSolana(chain) ? SOL : NATIVE);
 const idOf = (chain: string): number => (isOnSolana(chain) ? SOLANA : Number(chain.slice(chain.indexOf(":") + 1)));
-/** An address of a chain as it is compared. */
+/** An address in the form for comparisons on this chain. */
 const addressOn = (chain: string, value: unknown): string | undefined =>
   isOnSolana(chain) ? keyIn(value) : addressIn(value);
-/** An instruction names accounts by single bytes. */
+/** An instruction refers to accounts by single bytes. */
 const MAX_ACCOUNTS = 255;
 /** Fees of apps accrue in USDC on Base. */
 const FEE_CHAIN = 8453;
 const APPROVE = "0x095ea7b3";
-/** Of a Retry-After that is no number. */
+/** For a Retry-After that is not a number. */
 const USUAL_PAUSE_MS = 2000;
 
 export const relay: SwapProvider = {
@@ -47,7 +47,7 @@ export const relay: SwapProvider = {
       body: {
         user,
         recipient: user,
-        // Without it nothing is ever given back.
+        // Without it, nothing is ever refunded.
         refundTo: user,
         originChainId: idOf(order.originChain),
         destinationChainId: idOf(order.destinationChain),
@@ -76,7 +76,7 @@ export const relay: SwapProvider = {
       case "failure":
         return { status: "FAILED", ...reasonIn(answer.failReason) };
       default:
-        // What is not known yet may still become anything.
+        // An unknown status may still become any other.
         return { status: "PENDING" };
     }
   },
@@ -116,10 +116,10 @@ export const relay: SwapProvider = {
   },
 };
 
-/** What passes by itself, by its `errorCode`. */
+/** Temporary errors, by their `errorCode`. */
 const TRANSIENT = new Set(["PRICE_FETCH_FAILED", "SERVICE_UNAVAILABLE", "REQUEST_TIMED_OUT", "RPC_HTTP_ERROR"]);
 
-/** In our words: those that it sends beside them may hold anything. */
+/** Our texts for the errors. Relay's own texts may contain anything. */
 const REASONS: Readonly<Record<string, string>> = {
   AMOUNT_TOO_LOW: "the amount is too low (AMOUNT_TOO_LOW)",
   INSUFFICIENT_FUNDS: "the wallet does not have the amount (INSUFFICIENT_FUNDS)",
@@ -157,7 +157,7 @@ const unusable = (reason: string): never => {
   throw new SwapProblem("provider", reason);
 };
 
-/** The offer in an answer, in which nothing differs from what was asked. @throws SwapProblem naming what does */
+/** The offer in an answer, if it matches the order. @throws SwapProblem that names the difference */
 function offerIn(answer: Members, order: SwapOrder): SwapOffer {
   const details = membersOf(answer.details);
   const currencyIn = membersOf(details.currencyIn);
@@ -197,7 +197,7 @@ function requireFloor(output: bigint, least: bigint, slippageBps: string | undef
   if (least < floor) refuse("its least output is below what the slippage that was asked for allows");
 }
 
-/** An approval where there is one, and the one call that it is for. */
+/** The approval, if there is one, and the call that requires it. */
 function stepsIn(steps: Members[], order: SwapOrder): EvmOffer & { requestId: string } {
   const main = steps.at(-1) ?? refuse("it has no steps");
   const [approval, ...others] = steps.slice(0, -1);
@@ -216,7 +216,7 @@ function stepsIn(steps: Members[], order: SwapOrder): EvmOffer & { requestId: st
   return { requestId, call, spender };
 }
 
-/** The instructions of the one transaction that a swap on Solana is. */
+/** The instructions of the single transaction of a swap on Solana. */
 function instructionsIn(steps: Members[]): SolanaOffer & { requestId: string } {
   const [step, ...others] = steps;
   if (!step || others.length > 0) return refuse(`it has ${steps.length} steps, and not one`);
@@ -270,7 +270,7 @@ function callIn(step: Members, order: SwapOrder): EvmOffer["call"] {
   };
 }
 
-/** Whom an approval is for; it is written anew, so that it is for this amount and no more. */
+/** The spender of an approval. The approval is written again with this amount and no more. */
 function spenderIn({ to, data, value }: EvmOffer["call"], order: SwapOrder, target: string): string {
   if (to !== order.inputToken) refuse("its approval is of another token");
   if (value !== "0") refuse("its approval takes along an amount of the native asset");
@@ -335,7 +335,7 @@ const textIn = (value: unknown): string | undefined =>
   typeof value === "string" && /^[0-9A-Za-z_-]{1,128}$/.test(value) ? value : undefined;
 const addressIn = (value: unknown): string | undefined =>
   typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value) ? value.toLowerCase() : undefined;
-/** 32 bytes in base58, in the one spelling that they have. */
+/** 32 bytes in canonical base58. */
 const keyIn = (value: unknown): string | undefined => {
   if (typeof value !== "string" || !/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(value)) return undefined;
   return base58.decode(value).length === 32 ? value : undefined;
@@ -344,7 +344,7 @@ const hashIn = (value: unknown): string | undefined =>
   typeof value === "string" && /^0x[0-9a-fA-F]{64}$/.test(value) ? value.toLowerCase() : undefined;
 const hashesIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.map(hashIn).filter((hash) => hash !== undefined) : [];
-/** An amount that fits into 256 bits. */
+/** An amount of at most 256 bits. */
 const digitsIn = (value: unknown): string | undefined =>
   typeof value === "string" && /^(0|[1-9][0-9]{0,77})$/.test(value) && BigInt(value) < 1n << 256n ? value : undefined;
 const secondsIn = (value: unknown): string | undefined =>
@@ -353,6 +353,6 @@ const secondsIn = (value: unknown): string | undefined =>
     : undefined;
 const reasonIn = (value: unknown): { reason?: string } =>
   typeof value === "string" && value !== "N/A" && /^[A-Z0-9_]{1,64}$/.test(value) ? { reason: value } : {};
-/** A word of theirs as far as it may be shown. */
+/** A value from Relay, made safe to show. */
 const shown = (value: unknown): string =>
   typeof value === "string" && /^[a-z0-9_-]{1,32}$/i.test(value) ? `\`${value}\`` : "one without a name";

@@ -21,12 +21,12 @@ import {
   type SwapSettlement,
 } from "./provider.ts";
 
-/** A provider that is configured. What it is asked for is one organization's: parents take turns with all their sub-organizations. */
+/** A configured swap provider. Calls are made on behalf of an organization; parents, with their sub-organizations, take turns. */
 export interface Swaps {
   provider: string;
-  /** Why it gave no usable answer when it was asked last; undefined where it gave one, and where nobody has asked yet. */
+  /** Why the last call gave no usable answer. Undefined if it did, or if there was no call yet. */
   problem(): string | undefined;
-  /** @throws SwapProblem, as all of these */
+  /** @throws SwapProblem, as do all methods here */
   offer(rootId: string, order: SwapOrder): Promise<SwapOffer>;
   progressOf(rootId: string, requestId: string): Promise<SwapProgress>;
   settlementOf(rootId: string, requestId: string, originChainId: number): Promise<SwapSettlement>;
@@ -35,19 +35,19 @@ export interface Swaps {
 }
 
 export interface SwapEndpoint {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   baseUrl: string;
-  /** Sent with every request, and never told. */
+  /** Sent with every request, and never shown. */
   apiKey: string | undefined;
-  /** Bound of one try. */
+  /** The time limit of one try. */
   timeoutMs: number;
   outbound: Pick<OutboundClient, "request">;
 }
 
-/** What is asked is bounded in time and size, and in number for each organization; what fails for the moment is tried again. */
+/** Calls are bounded in time and size, and in number for each organization. Temporary failures are retried. */
 export function createSwaps(provider: SwapProvider, endpoint: SwapEndpoint): Swaps {
   const gate = createGate({ perKey: MAX_SWAP_CALLS_OF_ONE_ORGANIZATION, total: MAX_SWAP_CALLS });
-  /** The provider asked to be left alone until then. */
+  /** Until when the provider has asked not to be called. */
   let quietUntil = 0;
   let problem: string | undefined;
 
@@ -64,7 +64,7 @@ export function createSwaps(provider: SwapProvider, endpoint: SwapEndpoint): Swa
       problem = undefined;
       return answer;
     } catch (error) {
-      // What it does not take, or may not offer, it has answered.
+      // If it rejected the order or may not make an offer, it has answered.
       const isAway = error instanceof SwapProblem && (error.of === "provider" || error.of === "account");
       problem = isAway ? error.message : undefined;
       throw error;

@@ -1,14 +1,14 @@
 import type { Facts, Place, Template } from "./render.ts";
 
-/** The kinds of mail, what each carries, and the words that it has without a template of the operator's. */
+/** The kinds of mail, what each contains, and its built-in text. */
 
 interface MailKind {
-  /** What it is sent for: a code, a bundle, a token. */
+  /** What the mail delivers: a code, a bundle or a token. */
   carries: Place;
   subject: (app: string) => string;
-  /** The sentence before what it carries. */
+  /** The sentence before the content. */
   lead: (app: string) => string;
-  /** Where there is a link, it stands alone and this is what it says. */
+  /** The text of the link, which appears by itself. */
   action: string;
 }
 
@@ -44,14 +44,14 @@ export const mailKinds = {
 export type MailKindName = keyof typeof mailKinds;
 export const mailKindNames = Object.keys(mailKinds) as MailKindName[];
 
-/** The mail that is sent without a template of the operator's; it shows what there is. */
+/** The mail without an operator's template. It shows all values that there are. */
 export function builtInTemplate(kind: MailKindName, { places }: Facts): Template {
   const { carries, subject, lead, action }: MailKind = mailKinds[kind];
   const app = "{{ .AppName }}";
   const link = places.MagicLink === undefined ? undefined : "{{ .MagicLink }}";
   const secret = `{{ .${carries} }}`;
   const logo = places.LogoUrl === undefined ? "" : `<p><img src="{{ .LogoUrl }}" alt="${app}" width="170"></p>\n`;
-  // A code is short enough to be typed beside the link; a bundle is not.
+  // A code is short enough to type even if there is a link. A bundle is not.
   const isShown = link === undefined || carries === "OtpCode";
   const shown = isShown ? [lead(app), secret] : [];
   const linked = link === undefined ? [] : [`${action}:`, link];

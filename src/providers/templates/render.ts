@@ -1,6 +1,6 @@
-/** The few places that templates may have, in the notation of Go's templates. Pure. */
+/** Parses and fills templates, which support a few placeholders in the syntax of Go's templates. Pure. */
 
-/** A place with a fixed name. Which of them a message has depends on its kind. */
+/** A placeholder with a fixed name. A message's kind determines which ones have a value. */
 export type Place = "OtpCode" | "CredentialBundle" | "InvitationToken" | "MagicLink" | "AppName" | "LogoUrl";
 
 export interface Facts {
@@ -8,7 +8,7 @@ export interface Facts {
   variables: Readonly<Record<string, string>>;
 }
 
-/** A template with `subject.txt`, `text.txt` and `html.html` already read. */
+/** A template whose `subject.txt`, `text.txt` and `html.html` have been read. */
 export interface Template {
   subject: string;
   text: string;
@@ -37,14 +37,17 @@ function* partsOf(text: string): Generator<Part> {
   yield* literalParts(text.slice(end));
 }
 
-/** Braces that make no place are a slip of the pen, not text. */
+/** Braces that are not a placeholder are treated as a mistake, not as text. */
 function* literalParts(literal: string): Generator<Part> {
   const stray = /\{\{|\}\}/.exec(literal);
   if (stray) yield { unknown: literal.slice(stray.index, stray.index + 40) };
   else yield { literal };
 }
 
-/** What in a text cannot be filled with these facts, in words that go on from "the template"; undefined if all can. */
+/**
+ * The first placeholder in a text for which these facts have no value, as a problem that continues "the template". Undefined if there is
+ * none.
+ */
 export function problemOf(text: string, { places, variables }: Facts): string | undefined {
   for (const part of partsOf(text)) {
     if ("unknown" in part) return `has a place that is not known: ${part.unknown.slice(0, 80)}`;
@@ -58,9 +61,9 @@ export function problemOf(text: string, { places, variables }: Facts): string | 
 }
 
 /**
- * Fills the places. `escapeValue` is applied to what is filled in, never to the template.
+ * Fills the placeholders. `escapeValue` is applied to values, not to the template.
  *
- * @throws Error when a place cannot be filled: `problemOf` says beforehand
+ * @throws Error if a placeholder has no value. Call `problemOf` first.
  */
 export function fill(text: string, facts: Facts, escapeValue: (value: string) => string = (value) => value): string {
   const problem = problemOf(text, facts);
@@ -76,7 +79,7 @@ export function fill(text: string, facts: Facts, escapeValue: (value: string) =>
 
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
 
-/** For text and quoted attributes of HTML. */
+/** For HTML text and quoted attributes. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 

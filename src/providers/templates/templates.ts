@@ -4,9 +4,9 @@ import { recentlyUsed } from "../../kernel/recently-used.ts";
 import { builtInTemplate, type MailKindName } from "./kinds.ts";
 import { type Facts, problemOfTemplate, type Template } from "./render.ts";
 
-/** The operator's templates, a folder each. */
+/** The operator's templates. Each has a folder. */
 export interface Templates {
-  /** The template of this id, or the built-in one; or why it does not serve for this message, in words after "the template". */
+  /** The template with this id, or the built-in one. If it cannot be used for this message, the problem, which continues "the template". */
   find(
     which: { kind: MailKindName; templateId?: string },
     facts: Facts,
@@ -14,13 +14,13 @@ export interface Templates {
 }
 
 const FILES = { subject: "subject.txt", text: "text.txt", html: "html.html" } as const;
-/** Bytes of one file of a template. */
+/** The maximum bytes of each file of a template. */
 const MAX_FILE_BYTES = { subject: 1024, text: 64 * 1024, html: 256 * 1024 } as const;
-/** Templates kept in memory, for as long as an edit may take to be seen. */
+/** Templates cached in memory, and how long an edited file may go unnoticed. */
 const MAX_KEPT = 16;
 const KEPT_MS = 5000;
 
-/** An id is a folder's name: nothing of it can lead elsewhere. */
+/** An id is a folder's name and cannot lead anywhere else. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 export function createTemplates(folder: string): Templates {

@@ -3,7 +3,7 @@ import { connect } from "node:http2";
 import { HEALTH_CHECK_TIMEOUT_MS } from "../../kernel/limits.ts";
 import type { Program } from "../runner.ts";
 
-/** Whether a program says that it is healthy: `GET /health` with a status from 200 to 299, or the health checking protocol of gRPC. */
+/** Whether a program reports that it is healthy: a status from 200 to 299 for `GET /health`, or by gRPC's health checking protocol. */
 export async function isHealthy({ kind, port }: Program["healthCheck"], address: string): Promise<boolean> {
   try {
     return await (kind === "http" ? overHttp(address, port) : overGrpc(address, port));
@@ -13,7 +13,7 @@ export async function isHealthy({ kind, port }: Program["healthCheck"], address:
 }
 
 function overHttp(host: string, port: number): Promise<boolean> {
-  // A timeout of the socket begins anew with every byte.
+  // A socket's timeout would start again with every byte.
   const signal = AbortSignal.timeout(HEALTH_CHECK_TIMEOUT_MS);
   return new Promise((resolve, reject) => {
     const asked = request({ host, port, path: "/health", agent: false, signal }, (response) => {
@@ -21,14 +21,14 @@ function overHttp(host: string, port: number): Promise<boolean> {
       response.destroy();
       resolve(statusCode >= 200 && statusCode < 300);
     });
-    // An answer that switches protocols ends the connection without any other event.
+    // An answer that switches protocols closes the connection without any other event.
     asked.on("close", () => reject(new Error("no answer")));
     asked.on("error", reject);
     asked.end();
   });
 }
 
-/** An empty HealthCheckRequest: not compressed, no bytes. */
+/** An empty HealthCheckRequest: uncompressed, zero bytes. */
 const ASK = Buffer.alloc(5);
 /** A HealthCheckResponse with the status SERVING. */
 const SERVING = Buffer.of(0, 0, 0, 0, 2, 0x08, 0x01);

@@ -3,9 +3,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 
 /**
- * Programs outlive a runner that is killed. Each is noted in a file that is named after its process, with the time when that
- * began as the kernel counts it, so that the next runner ends those and nothing else that has got the number since. What a program
- * has begun may leave its group; where programs have users of their own, these are noted as well, and all that they run is ended.
+ * Ends programs that a killed runner left behind. Each program is recorded in a file named after its process id, which contains the
+ * kernel's start time of the process. So the next runner ends these programs and no other process that has got the same id since. Processes
+ * that a program starts may leave its process group. If programs have their own users, the users are recorded too, and all their processes
+ * are ended.
  */
 
 const LOOK_AGAIN_MS = 20;
@@ -29,10 +30,10 @@ export const note = (directory: string, pid: number): void => write(directory, "
 export const forget = (directory: string, pid: number): void =>
   rmSync(fileOf(directory, "processes", pid), { force: true });
 
-/** To be called before the first program of this user is started. */
+/** Call this before the first program of this user starts. */
 export const noteUser = (directory: string, uid: number): void => write(directory, "users", uid, "");
 
-/** Ends what an earlier runner left, and resolves when its addresses are free. */
+/** Ends the programs that an earlier runner left behind. Resolves when their addresses are free. */
 export async function endLeftovers(directory: string): Promise<void> {
   for (const pid of noted(directory, "processes")) {
     const start = readFileSync(fileOf(directory, "processes", pid), "utf8");
@@ -49,7 +50,7 @@ export async function endLeftovers(directory: string): Promise<void> {
   for (const uid of noted(directory, "users")) await endUser(directory, uid);
 }
 
-/** Ends all that runs as a user, and resolves when nothing does any more. */
+/** Ends all processes of a user. Resolves when none is left. */
 export async function endUser(directory: string, uid: number): Promise<void> {
   do await killAllOf(uid);
   while (isBusy(uid) && (await lookAgain()));
@@ -58,7 +59,7 @@ export async function endUser(directory: string, uid: number): Promise<void> {
 
 const lookAgain = (): Promise<true> => new Promise((resolve) => setTimeout(() => resolve(true), LOOK_AGAIN_MS));
 
-/** What the user itself may end, at once: whoever looked for its processes one by one would be outrun by those that begin others. */
+/** Kills all processes of the user at once, as that user. Killing them one by one could not keep up with those that start new ones. */
 function killAllOf(uid: number): Promise<void> {
   return new Promise((resolve) => {
     const options = { uid, gid: uid, cwd: "/", env: {}, stdio: "ignore" } as const;
@@ -68,7 +69,7 @@ function killAllOf(uid: number): Promise<void> {
   });
 }
 
-/** Whether there is a process of a user that is not over; false where that is not told. */
+/** Whether a user has a process that has not exited. False if the system does not report it. */
 function isBusy(uid: number): boolean {
   try {
     return readdirSync("/proc").some((name) => /^[0-9]+$/.test(name) && isLiving(name, uid));
@@ -87,11 +88,11 @@ function isLiving(pid: string, uid: number): boolean {
   }
 }
 
-/** When a process began, in ticks since the machine did; undefined where there is none, or it is not told. */
+/** When a process started, in clock ticks since boot. Undefined if there is no such process, or if the system does not report it. */
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name, in parentheses, may hold anything. A process that nobody has waited for yet is over.
+    // The name, in parentheses, may contain anything. A zombie process has exited.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" ? undefined : fields[19];
   } catch {

@@ -2,34 +2,34 @@ import type { Readable } from "node:stream";
 import { MAX_LOG_LINE_LENGTH, MAX_LOG_LINES, MAX_SHOWN_LOG_BYTES } from "../../kernel/limits.ts";
 import type { LogEntry } from "../runner.ts";
 
-/** The last lines of one replica, however many and however long they are that it writes. */
+/** The last lines of one replica. Its size is bounded, however many lines the replica writes and however long they are. */
 export class ReplicaLog {
   readonly #replica: number;
   #entries: LogEntry[] = [];
-  /** Of the contents of all entries. */
+  /** The total bytes of all entries' contents. */
   #bytes = 0;
 
   constructor(replica: number) {
     this.#replica = replica;
   }
 
-  /** So many of the last lines, or with 0 all that are kept. */
+  /** The last `count` lines, or all if 0. */
   last(count: number): LogEntry[] {
     return this.#entries.slice(-MAX_LOG_LINES).slice(-count);
   }
 
   write(content: string): void {
     const bytes = Buffer.from(content);
-    // A part of a text would keep the whole of it in memory. This also makes whole characters of what was cut in one.
+    // A part of a string would keep the whole string in memory. This also repairs a character that was cut.
     this.#entries.push({ replica: this.#replica, content: bytes.toString(), at: Date.now() });
     this.#bytes += bytes.length;
-    // Not for each line: those that are kept move every time.
+    // Not for each line, because trimming moves all remaining entries.
     if (this.#entries.length <= 2 * MAX_LOG_LINES && this.#bytes <= 2 * MAX_SHOWN_LOG_BYTES) return;
     this.#entries = newestOf(this.last(0));
     this.#bytes = this.#entries.reduce((sum, entry) => sum + Buffer.byteLength(entry.content), 0);
   }
 
-  /** Writes the lines of an output down as they come. */
+  /** Records the lines of an output as they arrive. */
   keep(output: Readable): void {
     let line = "";
     output.setEncoding("utf8");
@@ -50,7 +50,7 @@ export class ReplicaLog {
   }
 }
 
-/** The last entries that are within what may be shown at once; nobody is shown what comes before them. */
+/** The newest entries that fit into one answer. Earlier ones are omitted. */
 export function newestOf(entries: readonly LogEntry[]): LogEntry[] {
   let bytes = 0;
   const tooOld = entries.findLastIndex((entry) => {
@@ -60,7 +60,7 @@ export function newestOf(entries: readonly LogEntry[]): LogEntry[] {
   return entries.slice(tooOld + 1);
 }
 
-/** Where the lines begin that are kept in any case; those before them are not looked at, of which there may be one for each byte. */
+/** Where the last `MAX_LOG_LINES` lines begin. Earlier lines, of which there may be one per byte, are not split. */
 function startOfLastLines(text: string): number {
   let start = text.length;
   for (let lines = 0; lines <= MAX_LOG_LINES; lines++) {

@@ -4,8 +4,8 @@ import type { FromRunner, ToRunner } from "../protocol.ts";
 import { Supervisor } from "./supervisor.ts";
 
 /**
- * The runner of deployments' programs. It speaks over the socket that it inherited as file descriptor 3, and when that ends,
- * it stops the programs and ends as well.
+ * The process that runs deployments' programs. It communicates over the socket that it inherits as file descriptor 3. When the socket
+ * closes, it stops the programs and exits.
  */
 
 const SOCKET_DESCRIPTOR = 3;
@@ -36,7 +36,7 @@ function serve(): void {
   socket.on("end", end);
   socket.on("close", end);
   socket.on("error", end);
-  // A terminal sends its signals to the whole group; the server decides when the runner stops.
+  // A terminal sends signals to the whole process group. Only the server decides when the runner stops.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }

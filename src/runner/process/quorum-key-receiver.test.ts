@@ -15,7 +15,7 @@ describe("the receiver of a quorum key", () => {
   const begun = () => {
     const receiver = new QuorumKeyReceiver();
     const target = Buffer.from(receiver.state.ephemeralPublicKey, "hex");
-    /** What is handed in for an operator: their share, or something else. */
+    /** The submission of an operator: their share, or something else. */
     const given = (index: number, bytes: Uint8Array = shares[index] as Buffer) => ({
       share: sealQuorumEnvelope(target, bytes).toString("hex"),
       digest: digests[index] as string,
@@ -42,7 +42,7 @@ describe("the receiver of a quorum key", () => {
       assert.equal(take(wrong, given(1)), false);
       assert.equal(receiver.state.wrongShares, 1);
     }
-    // The same envelope is right for the operator whose share is in it.
+    // The same envelope is valid for the operator whose share it contains.
     const third = given(2);
     assert.equal(take({ ...third, digest: digests[0] as string }), false);
     assert.equal(receiver.state.wrongShares, 1);

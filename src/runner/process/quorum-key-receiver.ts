@@ -6,13 +6,13 @@ import { toHex, wipe } from "../../kernel/bytes.ts";
 import { MAX_TVC_OPERATORS_OF_SET } from "../../kernel/limits.ts";
 import type { AwaitedQuorumKey, ProvisioningState } from "../runner.ts";
 
-/** Receives the shares of one deployment's quorum key with a key of its own, and makes the quorum key of them. */
+/** Receives the shares of one deployment's quorum key, encrypted to its own key, and combines them into the quorum key. */
 export class QuorumKeyReceiver {
   readonly #secret: Buffer;
   readonly #publicKey: string;
-  /** By their digests. They stay, whatever else is handed in for the same operator afterwards. */
+  /** Valid shares by digest. They are kept, even if the same operator submits something else later. */
   readonly #shares = new Map<string, Buffer>();
-  /** What is handed in now and is no share of the key: the digest that it should have, and the envelope. */
+  /** Current submissions that are not a share of the key: the expected digest and the envelope. */
   #wrong = new Set<string>();
   #seed: Buffer | undefined;
 
@@ -27,12 +27,12 @@ export class QuorumKeyReceiver {
     return { ephemeralPublicKey: this.#publicKey, isProvisioned, wrongShares: this.#wrong.size };
   }
 
-  /** The key, once it is there; not to be changed. */
+  /** The quorum key, once complete. Must not be modified. */
   get seed(): Uint8Array | undefined {
     return this.#seed;
   }
 
-  /** Looks at what was handed in; whether the key is there. */
+  /** Reads the submitted shares. Returns whether the quorum key is complete. */
   take({ publicKey, threshold, shares }: AwaitedQuorumKey): boolean {
     if (this.#seed) return true;
     const wrong = new Set<string>();
@@ -57,7 +57,7 @@ export class QuorumKeyReceiver {
     return false;
   }
 
-  /** Wipes what it has; it receives nothing any more. */
+  /** Wipes all secrets. No further shares are accepted. */
   forget(): void {
     this.#forgetShares();
     if (this.#seed) wipe(this.#seed);

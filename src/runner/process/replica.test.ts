@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { promisify } from "node:util";
+import { until } from "../../../test/support/until.ts";
+import { SupervisedReplica } from "./replica.ts";
 
 const OPEN_FILES = 64;
 
 it("a program that takes a key is started again where the machine had no descriptors for it", async () => {
   const directory = mkdtempSync(join(tmpdir(), "keystead-replica-"));
-  // In a process of its own, whose descriptors it may use up.
+  // A separate process, whose file descriptors may be used up.
   const script = `
     import { createHash } from "node:crypto";
     import { closeSync, openSync, writeFileSync } from "node:fs";
@@ -25,6 +28,7 @@ it("a program that takes a key is started again where the machine had no descrip
     const isSaid = (text) => replica.log.last(0).some(({ content }) => content.includes(text));
     const replica = new SupervisedReplica({
       program, number: 1, address: "127.0.0.1", directory: ${JSON.stringify(directory)}, uid: undefined,
+      folderBound: { bytes: 1e9, entries: 1000 },
       quorumKey: () => {
         // Asked for right before the program is started.
         if (!isSaid("cannot be started")) {
@@ -52,6 +56,43 @@ it("a program that takes a key is started again where the machine had no descrip
     ]);
     assert.match(stdout, /the program cannot be started: .*EMFILE/);
   } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+it("a program that keeps too much in its folder is ended and starts again with an empty one", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "keystead-replica-"));
+  const file = join(directory, "program");
+  const content = `#!/bin/sh
+echo "found $(ls "$HOME" | wc -l)"
+for each in 1 2 3 4 5 6; do echo x > "$TMPDIR/$each"; done
+echo written
+exec sleep 600
+`;
+  writeFileSync(file, content, { mode: 0o555 });
+  const digest = createHash("sha256").update(content).digest("hex");
+  const program = { deploymentId: "one", file, digest, args: [], replicas: 1, publicIngressPort: 1 };
+  const replica = new SupervisedReplica({
+    program: { ...program, healthCheck: { kind: "http", port: 1 } },
+    number: 1,
+    address: "127.0.0.1",
+    directory,
+    uid: undefined,
+    folderBound: { bytes: 2 ** 30, entries: 5 },
+    quorumKey: () => undefined,
+    onChange: () => {},
+  });
+  const said = (text: string) => replica.log.last(0).filter((line) => line.content.includes(text));
+  try {
+    replica.start();
+    await until(() => said("written").length === 1);
+    await replica.checkFolder();
+    await until(() => said("written").length === 2);
+    assert.equal(said("found 0").length, 2);
+    assert.equal(said("its folder emptied: it holds more than 5 files and folders").length, 1);
+    assert.equal(replica.state.restarts, 1);
+  } finally {
+    await replica.stop();
     rmSync(directory, { recursive: true, force: true });
   }
 });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { chown, mkdir, rm } from "node:fs/promises";
+import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import {
@@ -14,6 +14,7 @@ import type { Program, Replica } from "../runner.ts";
 import { isHealthy } from "./health.ts";
 import { forget, note } from "./leftovers.ts";
 import { ReplicaLog } from "./log.ts";
+import { excessIn, type FolderBound, removeFolder } from "./program-folder.ts";
 
 export interface ReplicaOptions {
   program: Program;
@@ -21,39 +22,41 @@ export interface ReplicaOptions {
   address: string;
   directory: string;
   uid: number | undefined;
-  /** What the program reads from its descriptor 3; undefined for one that is handed nothing. */
+  /** What the program may keep in its folder. */
+  folderBound: FolderBound;
+  /** The key that the program reads from its descriptor 3. Undefined for a program without a quorum key. */
   quorumKey: () => Uint8Array | undefined;
   onChange: () => void;
 }
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
-/** After so long a program counts as one that runs, and the next pause is short again. */
+/** A program that has run this long counts as stable. After that, the pause before a restart is short again. */
 const SETTLED_MS = 30_000;
-/** How long a program has to end by itself. */
+/** How long a program may take to exit before it is killed. */
 const STOP_MS = 5000;
 const FILE_BLOCK_BYTES = 512;
 const QUORUM_KEY_DESCRIPTOR = 3;
 
 /**
- * What only a shell can set for the program that takes its place. Shells differ in the letter for processes, and none has
- * all: what one does not know does not hold.
+ * Limits that only a shell can set, before it executes the program. Shells use different options for the number of processes, and none
+ * supports all limits. A limit that the shell does not support does not apply.
  */
 const limitsFor = (uid: number | undefined): string =>
   [
     "ulimit -c 0",
-    // Where memory runs out, programs go before the server does.
+    // If memory runs out, the kernel kills programs before the server.
     "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null || true",
     `ulimit -n ${PROGRAM_OPEN_FILES}`,
     `ulimit -f ${PROGRAM_FILE_BYTES / FILE_BLOCK_BYTES}`,
-    // They are counted by user, which may be the server's own.
+    // The kernel counts processes per user, and without its own user the program runs as the server's.
     ...(uid === undefined
       ? []
       : [`ulimit -u ${PROGRAM_PROCESSES} 2>/dev/null || ulimit -p ${PROGRAM_PROCESSES} 2>/dev/null || true`]),
     'exec "$0" "$@"',
   ].join("; ");
 
-/** One replica of a program: started again whenever it ends, asked for its health, its output kept. */
+/** One replica of a program. It restarts the program when it exits, checks its health, and keeps its output. */
 export class SupervisedReplica {
   readonly log: ReplicaLog;
   readonly #options: ReplicaOptions;
@@ -65,6 +68,8 @@ export class SupervisedReplica {
   #timer: NodeJS.Timeout | undefined;
   #health: NodeJS.Timeout | undefined;
   #stopped = false;
+  /** Whether the next start must empty the folder, because the program kept too much in it. */
+  #isFolderFull = false;
 
   constructor(options: ReplicaOptions) {
     this.log = new ReplicaLog(options.number);
@@ -83,7 +88,7 @@ export class SupervisedReplica {
     });
   }
 
-  /** Ends it; it is not started again. */
+  /** Stops the replica. It is not restarted. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -98,10 +103,20 @@ export class SupervisedReplica {
     }
   }
 
-  /** Removes what it left in its folder, once nothing of it runs any more. */
+  /** Kills the program if it keeps more in its folder than allowed. It starts again with an empty folder. */
+  async checkFolder(): Promise<void> {
+    const child = this.#child;
+    if (child?.pid === undefined) return;
+    const excess = await excessIn(this.#home, this.#options.folderBound);
+    if (excess === undefined || this.#child !== child) return;
+    this.log.write(`[runner] the program is ended and its folder emptied: it holds ${excess}`);
+    this.#isFolderFull = true;
+    endGroup(child.pid, "SIGKILL");
+  }
+
+  /** Deletes its folder, after all its processes have exited. */
   async clear(): Promise<void> {
-    // A program that is no other user may have locked folders in it, which then stay.
-    await rm(this.#home, { recursive: true, force: true }).catch(() => undefined);
+    await removeFolder(this.#home);
   }
 
   get #home(): string {
@@ -115,6 +130,8 @@ export class SupervisedReplica {
       throw new Error("its digest is not the one that was approved");
     }
     if (this.#stopped) return;
+    if (this.#isFolderFull) await this.clear();
+    this.#isFolderFull = false;
     await mkdir(this.#home, { recursive: true, mode: 0o711 });
     if (uid !== undefined) await chown(this.#home, uid, uid);
     if (this.#stopped) return;
@@ -127,11 +144,12 @@ export class SupervisedReplica {
         HOST: address,
         PORT: String(program.publicIngressPort),
         HOME: this.#home,
+        TMPDIR: this.#home,
         PATH: "/usr/local/bin:/usr/bin:/bin",
         TVC_REPLICA: String(number),
         ...(key ? { TVC_QUORUM_KEY_FD: String(QUORUM_KEY_DESCRIPTOR) } : {}),
       },
-      // A group of its own: what it starts is ended with it.
+      // Its own process group, so that everything it starts is stopped with it.
       detached: true,
       ...(uid === undefined ? {} : { uid, gid: uid }),
     });
@@ -173,7 +191,7 @@ export class SupervisedReplica {
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
-  /** Whoever else answers at the address says nothing about a program that is not up. */
+  /** Another program may answer at the address, so a health check counts only while this program is running. */
   #watch(): void {
     const child = this.#child;
     const { program, address, onChange } = this.#options;
@@ -190,11 +208,11 @@ export class SupervisedReplica {
   }
 }
 
-/** It is never on a disk, nor in an environment that others may read. */
+/** Passes the key over a pipe, so that it is never on a disk, nor in an environment that others may read. */
 function handOver(child: ChildProcess, key: Uint8Array): void {
-  // There is none where the machine had no descriptors left to start it with.
+  // There is no pipe if the system had no file descriptors left for it.
   const descriptor = child.stdio?.[QUORUM_KEY_DESCRIPTOR] as Writable | undefined;
-  // A program need not read it.
+  // The program need not read it.
   descriptor?.on("error", () => {});
   descriptor?.end(key);
 }
@@ -209,6 +227,6 @@ function endGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // It has ended.
+    // The process has exited.
   }
 }

@@ -1,4 +1,10 @@
-import { MAX_RUN_DEPLOYMENTS } from "../../kernel/limits.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  FOLDER_CHECK_EVERY_MS,
+  MAX_RUN_DEPLOYMENTS,
+  PROGRAM_FOLDER_BYTES,
+  PROGRAM_FOLDER_ENTRIES,
+} from "../../kernel/limits.ts";
 import type { ProcessSettings } from "../protocol.ts";
 import type { LogEntry, Program, ProvisioningState, Replica } from "../runner.ts";
 import { endLeftovers, endUser, noteUser } from "./leftovers.ts";
@@ -11,30 +17,34 @@ type Tell = (states: {
   provisioning: Record<string, ProvisioningState>;
 }) => void;
 
+const FOLDER_BOUND = { bytes: PROGRAM_FOLDER_BYTES, entries: PROGRAM_FOLDER_ENTRIES };
+
 interface Running {
   program: Program;
-  /** Which addresses and which user it has. */
+  /** The slot that determines its addresses and its user. */
   slot: number;
   replicas: SupervisedReplica[];
-  /** Of a program that is handed a quorum key. */
+  /** For a program with a quorum key. */
   receiver: QuorumKeyReceiver | undefined;
   isStarted: boolean;
 }
 
-/** Has exactly the programs run that it was told last. */
+/** Keeps exactly the programs running that the last message named. */
 export class Supervisor {
   readonly #settings: ProcessSettings;
   readonly #tell: Tell;
   readonly #running = new Map<string, Running>();
-  /** By deployment, what is being stopped: its folders, its addresses and its user are not free yet. */
+  /** Deployments that are being stopped, by id. Their folders, addresses and users are not free yet. */
   readonly #stopping = new Map<string, { slot: number; stopped: Promise<void> }>();
   readonly #ready: Promise<void>;
   #wanted: readonly Program[] = [];
+  #isStopping = false;
 
   constructor(settings: ProcessSettings, tell: Tell) {
     this.#settings = settings;
     this.#tell = tell;
     this.#ready = endLeftovers(settings.directory);
+    void this.#watchFolders();
   }
 
   run(programs: readonly Program[]): void {
@@ -49,6 +59,7 @@ export class Supervisor {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#wanted = [];
     await this.#ready;
     this.#settle();
@@ -62,7 +73,7 @@ export class Supervisor {
     }
     for (const program of wanted.values()) {
       const { deploymentId } = program;
-      // What is wanted again while it is being stopped begins after that.
+      // If the program is being stopped, it starts again after that.
       if (!this.#running.has(deploymentId) && !this.#stopping.has(deploymentId)) this.#begin(program);
       const running = this.#running.get(deploymentId);
       if (running) startIfReady(running, program);
@@ -87,6 +98,7 @@ export class Supervisor {
           address: `127.0.${slot}.${index + 1}`,
           directory,
           uid,
+          folderBound: FOLDER_BOUND,
           quorumKey: () => receiver?.seed,
           onChange: () => this.#report(),
         }),
@@ -111,6 +123,15 @@ export class Supervisor {
     await Promise.all(replicas.map((replica) => replica.clear()));
   }
 
+  /** Checks one folder at a time, so that programs with many files delay only the next check, and not the health checks of others. */
+  async #watchFolders(): Promise<void> {
+    while (!this.#isStopping) {
+      const replicas = [...this.#running.values()].flatMap((running) => running.replicas);
+      for (const replica of replicas) await replica.checkFolder();
+      await sleep(FOLDER_CHECK_EVERY_MS, undefined, { ref: false });
+    }
+  }
+
   #userOf(slot: number): number | undefined {
     const { firstUid } = this.#settings;
     return firstUid === undefined ? undefined : firstUid + slot;
@@ -127,7 +148,7 @@ export class Supervisor {
   }
 }
 
-/** A program that is handed a quorum key waits for that. */
+/** A program with a quorum key does not start until the key is complete. */
 function startIfReady(running: Running, { quorumKey }: Program): void {
   const { receiver, replicas } = running;
   if (running.isStarted || (receiver && !(quorumKey && receiver.take(quorumKey)))) return;

@@ -71,9 +71,24 @@ describe("fees that come of what nodes said", () => {
 
   it("are cut where a transaction has to be signed now", () => {
     const fees = { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
-    assert.deepEqual(feesWithin(GWEI * 100n, 100n, fees), { maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI });
-    assert.deepEqual(feesWithin(GWEI * 300n, 100n, fees), fees);
-    assert.deepEqual(feesWithin(GWEI, 0n, fees), fees);
+    assert.deepEqual(feesWithin(GWEI * 100n, { gas: "100" }, fees), { maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI });
+    assert.deepEqual(feesWithin(GWEI * 300n, { gas: "100" }, fees), fees);
+    assert.deepEqual(feesWithin(GWEI, { gas: "0" }, fees), fees);
+  });
+
+  it("leave of the cap what a rollup takes for data", () => {
+    const fees = { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
+    const nothing = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n };
+    const half = { gas: "100", dataFee: String(GWEI * 50n) };
+    assert.deepEqual(feesWithin(GWEI * 150n, half, fees), { maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI });
+    assert.deepEqual(feesWithin(GWEI * 40n, half, fees), nothing);
+    const plan = { ...planOf(1_000_000n, 400n * GWEI), dataFee: String(ETHER / 10n) };
+    assert.equal(withinFeeCap(evm, plan, "sponsor").highest.maxFeePerGas, String(400n * GWEI));
+    const dearer = { ...plan, dataFee: String(ETHER / 10n + 1n) };
+    assert.match(
+      codeOf(() => withinFeeCap(evm, dearer, "sponsor"))?.message ?? "",
+      /could cost 0\.500000000000000001 /,
+    );
   });
 });
 

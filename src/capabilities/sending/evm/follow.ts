@@ -352,8 +352,8 @@ async function endAs(
     if (one.isSponsored && isRefused) await putOffBehindOthers(tx, { ...payload, organization, now });
     const paid = receipt ? paidFor(one, receipt) : 0n;
     if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
-    if (move.to === "INCLUDED") await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
-    else await freeNonces(tx, payload, one);
+    if (move.to === "INCLUDED" || isRefused) await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
+    if (move.to !== "INCLUDED") await freeNonces(tx, payload, one);
   });
 }
 
@@ -376,7 +376,15 @@ async function pushOn(follower: Follower, one: SentTransaction, { newest, count 
     }
   }
   if (mayBeOut && clock() - (one.sentAt ?? 0) < RESEND_MS) return "taken in";
-  return give(follower, one);
+  // What nodes refused for offering less than a block takes, they would refuse each time.
+  const raised = !mayBeOut && (await feeTooLow(follower, one)) !== undefined ? await raise(follower, one) : undefined;
+  return give(follower, raised ?? one);
+}
+
+/** What a unit of gas costs at least where a transaction offers less; undefined where it offers enough. Wei. */
+async function feeTooLow({ evm, payload }: Follower, one: SentTransaction): Promise<bigint | undefined> {
+  const { baseFee } = await feeQuote(evm, payload.caip2);
+  return baseFee > feesOf(requireSigned(one).fees).maxFeePerGas ? baseFee : undefined;
 }
 
 /** The same transaction with a higher fee, stored; undefined where its bounds forbid it or somebody else was faster. */
@@ -472,9 +480,20 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
   // later nonce would come before it. Which one it is, the block that takes it will show.
   if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) return "refused";
   if (refusals < MAX_BROADCAST_REFUSALS) return "refused";
-  const message = `the nodes of ${caip2} refuse the transaction: ${refusal}`;
+  const message = `the nodes of ${caip2} refuse the transaction: ${refusal}${await adviceOnFees(follower, one)}`;
   await endAs(follower, one, { to: "FAILED", error: { message } }, { isRefused: true });
   return "settled";
+}
+
+/** What can be done about fees that cannot be raised as far as it takes, to be put behind an error; nothing where they are enough. */
+async function adviceOnFees(follower: Follower, one: SentTransaction): Promise<string> {
+  const baseFee = await feeTooLow(follower, one);
+  if (baseFee === undefined) return "";
+  const remedy = one.isSponsored
+    ? "ask for it again when fees are lower"
+    : "ask for it again, with a higher `maxFeePerGas` where the request names one";
+  const { maxFeePerGas } = requireSigned(one).fees;
+  return `; a unit of gas costs ${baseFee} wei now, and it may offer no more than ${maxFeePerGas}: ${remedy}`;
 }
 
 const accountOf = ({ progress }: SentTransaction): string | undefined => (progress as Progress).account;
@@ -628,8 +647,8 @@ async function feesToSignWith(follower: Follower, { isSponsored }: SentTransacti
   return sponsorsWithin(follower, plan, plannedFees({}, await feeQuote(evm, payload.caip2)).fees);
 }
 
-const sponsorsWithin = ({ evm, payload }: Follower, { gas }: Plan, fees: Fees): Fees =>
-  feesWithin(evm.feeCap(payload.caip2, "sponsor"), BigInt(gas), fees);
+const sponsorsWithin = ({ evm, payload }: Follower, plan: Plan, fees: Fees): Fees =>
+  feesWithin(evm.feeCap(payload.caip2, "sponsor"), plan, fees);
 
 /**
  * Has the sponsor deploy the gas station before the first calls that go through it. Where that fails, so do the calls that waited for it;

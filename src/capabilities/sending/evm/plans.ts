@@ -50,7 +50,12 @@ export interface Through extends Planning {
 }
 
 /** Plans a call of the sponsor's, as `planSponsored` of the sponsoring does. */
-type PlanSponsored = (call: { chain: EvmChain; to: string; gasLimit: bigint }) => Promise<Plan>;
+type PlanSponsored = (call: {
+  chain: EvmChain;
+  to: string;
+  gasLimit: bigint;
+  execution: Plan["execution"];
+}) => Promise<Plan>;
 
 /** One call, which the account pays for. */
 export async function planCall(
@@ -118,10 +123,7 @@ export async function planExecution(
     ...(deadline === undefined ? {} : { deadline }),
     ...(stationNonce === undefined ? {} : { nonce: stationNonce }),
   };
-  const sponsoredBy = async (gas: bigint) => ({
-    ...(await planSponsored({ chain: caip2, to: station, gasLimit: gas })),
-    execution,
-  });
+  const sponsoredBy = (gas: bigint) => planSponsored({ chain: caip2, to: station, gasLimit: gas, execution });
   if (fault) return { ...(await sponsoredBy(0n)), revert: fault };
   const named = gasLimit === undefined ? undefined : BigInt(gasLimit);
   const estimate = await estimateBatch(evm, { caip2, account, station, calls }).catch((error: unknown) => {

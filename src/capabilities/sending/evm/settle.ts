@@ -12,16 +12,19 @@ import { INSTALLATION } from "../../../signer/protocol.ts";
 import type { Reader } from "../../../storage/engine.ts";
 import { correctCost } from "../../sponsoring/store.ts";
 import type { TxError } from "../model.ts";
-import { correctIncluded, requireSend, type SentTransaction } from "../store.ts";
+import { correctIncluded, type Move, moveSend, requireSend, type SentTransaction } from "../store.ts";
 import type { Progress, Signed } from "./follow.ts";
 import { minedFailure, paidFor } from "./mined.ts";
 import { freeNonces } from "./nonces.ts";
 import { LONGEST_SETTLING_MS, SETTLE_EVM_SEND } from "./queue.ts";
+import { organizationOf } from "./sign.ts";
 
 /**
  * Looks after a transaction that a block has until enough blocks are on top of it. Where a reorganization takes it out, the same bytes
  * are given to the nodes again; its nonce stays its own meanwhile. Its status stays INCLUDED: nobody is told that a block is withdrawn.
  * Its hash and error are those of the block that has it now.
+ *
+ * And after one that FAILED by the word of nodes that refused it: they may have it in a block all the same. Then it is INCLUDED, and counts.
  */
 
 const SHORTEST_PAUSE_MS = 5000;
@@ -38,13 +41,16 @@ export const settleEvmSend = job({
     const { from, signed } = one.progress as Progress;
     if (!signed) return { next: { do: "finish" } };
     const { isSettled, paid, correction } = await look(database.read, evm, one, signed).catch(unlessTransient);
+    const isRevived = one.status === "FAILED" && correction !== undefined;
+    const organization = isRevived ? await organizationOf(database.read, one) : undefined;
     const isOver = isSettled || clock() > (until ?? one.createdAt + LONGEST_SETTLING_MS);
     return {
       next: isOver
         ? { do: "finish" }
         : { do: "retry", inMs: Math.min(LONGEST_PAUSE_MS, SHORTEST_PAUSE_MS * 2 ** attempts) },
       record: async (tx) => {
-        if (correction) await correctIncluded(tx, one, correction, clock());
+        if (correction && organization) await moveSend(tx, organization, one, includedAs(correction), clock());
+        else if (correction) await correctIncluded(tx, one, correction, clock());
         if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
         if (!isOver) return;
         const owner = one.isSponsored ? INSTALLATION : organizationId;
@@ -52,6 +58,12 @@ export const settleEvmSend = job({
       },
     };
   },
+});
+
+const includedAs = ({ transactionHash, error }: NonNullable<Found["correction"]>): Move => ({
+  to: "INCLUDED",
+  transactionHash,
+  ...(error ? { error } : {}),
 });
 
 interface Found {
@@ -82,11 +94,11 @@ async function look(
     const paid = paidFor(one, receipt);
     const found: Found = { isSettled, ...(paid === undefined ? {} : { paid }) };
     const isAsKnown = transactionHash === one.transactionHash && receipt.isSuccess === (one.error === undefined);
-    if (isAsKnown) return found;
+    if (isAsKnown && one.status === "INCLUDED") return found;
     const error = receipt.isSuccess ? undefined : await minedFailure(read, evm, one, receipt.blockNumber);
     return { ...found, correction: { transactionHash, error } };
   }
-  await broadcast(evm, caip2, bytes);
+  if (one.status === "INCLUDED") await broadcast(evm, caip2, bytes);
   return NOTHING;
 }
 

@@ -35,6 +35,8 @@ export const Plan = Type.Object({
   highest: Type.Object({ maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity }),
   /** Of what the service pays for: US dollars for one unit of the chain's asset, where that is known. */
   nativePrice: Type.Optional(Type.String()),
+  /** Of what the service pays for: the most that a rollup is taken to ask for its data, beside gas, in wei. */
+  dataFee: Type.Optional(Quantity),
   /** Why it is not sent: it would revert. */
   revert: Type.Optional(TxError),
   /** From when on it is not signed any more for the first time, in milliseconds, and why. */
@@ -104,22 +106,27 @@ const REMEDIES: Record<Payer, (chain: EvmChain) => string> = {
  * @throws KeysteadError FEE_CAP_EXCEEDED
  */
 export function withinFeeCap(evm: Pick<EvmNodes, "feeCap">, plan: Plan, payer: Payer, own: Partial<Fees> = {}): Plan {
-  const { caip2: chain, gas } = plan;
+  const { caip2: chain } = plan;
   if (own.maxFeePerGas !== undefined || plan.revert) return plan;
   const cap = evm.feeCap(chain, payer);
-  const fees = BigInt(gas) * BigInt(plan.fees.maxFeePerGas);
+  const fees = greatestFees(plan, feesOf(plan.fees));
   if (fees > cap) {
     const whole = (wei: bigint) => wholeUnits(wei, NATIVE_DECIMALS);
     fail("FEE_CAP_EXCEEDED", { chain, fees: whole(fees), cap: whole(cap), remedy: REMEDIES[payer](chain) });
   }
-  return { ...plan, highest: digitsOf(feesWithin(cap, BigInt(gas), feesOf(plan.highest))) };
+  return { ...plan, highest: digitsOf(feesWithin(cap, plan, feesOf(plan.highest))) };
 }
 
 const NATIVE_DECIMALS = 18;
 
-/** Of so much gas, fees that come to no more than the cap. */
-export function feesWithin(cap: bigint, gas: bigint, { maxFeePerGas, maxPriorityFeePerGas }: Fees): Fees {
-  const most = gas === 0n ? maxFeePerGas : atMost(maxFeePerGas, cap / gas);
+/** Fees of a plan that come to no more than the cap. */
+export function feesWithin(
+  cap: bigint,
+  { gas, dataFee = "0" }: Pick<Plan, "gas" | "dataFee">,
+  { maxFeePerGas, maxPriorityFeePerGas }: Fees,
+): Fees {
+  const left = cap - BigInt(dataFee);
+  const most = gas === "0" ? maxFeePerGas : atMost(maxFeePerGas, left > 0n ? left / BigInt(gas) : 0n);
   return { maxFeePerGas: most, maxPriorityFeePerGas: atMost(maxPriorityFeePerGas, most) };
 }
 
@@ -164,8 +171,10 @@ export const callOfPlan = ({ from, to, value, data, gas }: Plan): EvmCall => ({
 });
 
 /** The most that a transaction can cost its payer, in wei. */
-export const greatestCost = ({ gas, value }: Plan, { maxFeePerGas }: Fees): bigint =>
-  BigInt(gas) * maxFeePerGas + BigInt(value);
+export const greatestCost = (plan: Plan, fees: Fees): bigint => greatestFees(plan, fees) + BigInt(plan.value);
+
+const greatestFees = ({ gas, dataFee = "0" }: Plan, { maxFeePerGas }: Fees): bigint =>
+  BigInt(gas) * maxFeePerGas + BigInt(dataFee);
 
 /** As it is signed. */
 export const transactionOf = (

@@ -10,7 +10,7 @@ interface KeyRow {
   updated_at: number;
 }
 
-/** What private keys and wallets have in common. */
+/** The members that private keys and wallets share. */
 const shownKey = ({ id, name, imported, exported, created_at, updated_at }: KeyRow) => ({
   id,
   name,

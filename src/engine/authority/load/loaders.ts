@@ -4,13 +4,13 @@ import type { Reader } from "../../../storage/engine.ts";
 import { prepared } from "../../../storage/prepared.ts";
 import { oldestFirst } from "../../paging.ts";
 
-/** Loads parts of one kind together; what is not there is left out of the answer, and then is `absent`. */
+/** Loads parts of one kind. A part missing from the result has the value `absent`. */
 export interface PartLoader<Kind extends PartKind> {
   absent: Parts[Kind];
   load: Load<Parts[Kind]>;
 }
 
-/** By kind of part. A file of this folder has some of them, `load.ts` puts all of them together. */
+/** Loaders by kind of part. Each file of this folder has some of them; `load.ts` combines all. */
 export type Loaders = { readonly [Kind in PartKind]: PartLoader<Kind> };
 
 type Load<Part> = (read: Reader, organizationId: string, ids: readonly string[]) => Promise<Map<string, Part>>;
@@ -22,8 +22,8 @@ type Select<Row> = (
 ) => Compilable<Row> & { execute(): Promise<Row[]> };
 
 /**
- * Loads by one statement. What it looks for is nearly always one of a kind, so that statement is built once; `soughtBy` says
- * what stands in the table for the name of a part.
+ * A loader with one statement. A single part is by far the most common case, so the statement for it is prepared once. `soughtBy` converts a
+ * part's id into the value in the table.
  */
 export function byStatement<Row, Part>(
   select: Select<Row>,
@@ -43,14 +43,14 @@ export function byStatement<Row, Part>(
   };
 }
 
-/** How many rows of a table the organization has. */
+/** A loader of the number of an organization's rows in a table. */
 export function countOf(table: "users" | "private_keys" | "wallets" | "secrets") {
   return {
     absent: 0,
     load: byStatement(
       (db, organizationId: string) =>
         db
-          // One of several tables of one shape: what is asked of it is told by the type of the parameter.
+          // All these tables have the columns used here; the cast picks one for the compiler.
           .selectFrom(table as "users")
           .select((eb) => eb.fn.countAll<number>().as("count"))
           .where("organization_id", "=", organizationId),
@@ -59,17 +59,17 @@ export function countOf(table: "users" | "private_keys" | "wallets" | "secrets")
   };
 }
 
-/** Rows as the one part of a kind that is kept whole. */
+/** Converts all rows into the only part of a kind. */
 export function whole<Row, Value>(shown: (row: Row) => Value) {
   return (rows: readonly Row[]): Map<string, Value[]> => new Map([[ALL, rows.map(shown)]]);
 }
 
-/** Rows as a part each, by their ids. */
+/** Converts each row into a part, by its id. */
 export function byId<Row extends { id: string }, Value>(shown: (row: Row) => Value) {
   return (rows: readonly Row[]): Map<string, Value> => new Map(rows.map((row) => [row.id, shown(row)]));
 }
 
-/** What rows are about, by user, in the order of the rows. */
+/** Groups rows into parts by user, in the order of the rows. */
 export function byUserInOrder<Row extends { user_id: string }, Value>(shown: (row: Row) => Value) {
   return (rows: readonly Row[]): Map<string, Value[]> => {
     const groups = Map.groupBy(rows, ({ user_id }) => user_id);
@@ -77,7 +77,7 @@ export function byUserInOrder<Row extends { user_id: string }, Value>(shown: (ro
   };
 }
 
-/** The same, the oldest first. */
+/** Groups rows into parts by user, oldest first. */
 export function byUser<Row extends { user_id: string; created_at: number; id: string }, Value>(
   shown: (row: Row) => Value,
 ) {

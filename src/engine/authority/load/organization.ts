@@ -4,7 +4,7 @@ import { findRootQuorum } from "../root-quorum.ts";
 import { findQuotas } from "../stored-quotas.ts";
 import { byId, byStatement, type Loaders, whole } from "./loaders.ts";
 
-/** What an organization itself is set to, and those it invites. */
+/** Loaders of an organization's settings and invitations. */
 export const organizationLoaders = {
   sessionProfiles: {
     absent: [],

@@ -1,7 +1,7 @@
 import type { TagType } from "../../../authority/state.ts";
 import { byId, byStatement, type Loaders } from "./loaders.ts";
 
-/** Who carries which tag: the ids of one side by those of the other, sorted. */
+/** The relation of tags and members: sorted ids of one side by the id of the other. */
 function membersBy(of: "tag_id" | "member_id") {
   const other = of === "tag_id" ? "member_id" : "tag_id";
   return (rows: readonly { tag_id: string; member_id: string }[]): Map<string, string[]> => {
@@ -41,7 +41,7 @@ export const tagLoaders = {
   carriers: {
     absent: [],
     async load(read, organizationId, ids) {
-      // A tag is of one type, so it has rows in one of the tables alone.
+      // A tag has one type, so only one of the tables has rows for it.
       const ofUsers = await userCarriers(read, organizationId, ids);
       return new Map([...ofUsers, ...(await privateKeyCarriers(read, organizationId, ids))]);
     },

@@ -3,7 +3,7 @@ import { ALL, contactAt } from "../../../authority/state.ts";
 import type { Schema } from "../../../storage/schema.ts";
 import { byId, byStatement, byUserInOrder, countOf, type Loaders } from "./loaders.ts";
 
-/** The parent of an organization, or itself where it has none. */
+/** The id of an organization's parent, or its own if it has none. */
 const rootIdIn = (selectFrom: ExpressionBuilder<Schema, "verified_contacts">["selectFrom"], organizationId: string) =>
   selectFrom("organizations as o")
     .select((row) => row.fn.coalesce("o.parent_id", "o.id").as("root_id"))

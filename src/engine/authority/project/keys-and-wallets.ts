@@ -40,7 +40,7 @@ export const keyAndWalletWriters = {
       });
   },
 
-  // Their addresses go with the rows, and what tags they carry.
+  // Their addresses and tag assignments are deleted with the rows.
   removePrivateKeys: (tx, organizationId, { privateKeys }) =>
     deleteRows(tx, "private_keys", { organizationId, ids: privateKeys.map(({ id }) => id) }),
 
@@ -64,7 +64,7 @@ export const keyAndWalletWriters = {
     updateRows(tx, "wallets", { organizationId, id }, { exported: 1, updated_at: now }),
 
   async removeWallets(tx, organizationId, { ids }) {
-    // Their accounts go with the rows, which on SQLite is long where there are many.
+    // Their accounts are deleted with the rows, which takes long on SQLite if there are many.
     if (tx.kind === "sqlite") {
       await refuseTooMany(tx, organizationId, ids);
       for (const id of ids) await removeAccounts(tx, organizationId, id);
@@ -92,7 +92,7 @@ export const keyAndWalletWriters = {
     deleteRows(tx, "secrets", { organizationId, ids: secrets.map(({ id }) => id) }),
 } satisfies Partial<Writers>;
 
-/** @throws KeysteadError WALLETS_TOO_LARGE: others wait for the whole transaction, and it would be undone where it lasts too long */
+/** @throws KeysteadError WALLETS_TOO_LARGE, because other writes wait for the whole transaction, and it is rolled back if it takes too long */
 async function refuseTooMany(tx: Transactor, organizationId: string, walletIds: readonly string[]): Promise<void> {
   const further = await tx
     .selectFrom("wallet_accounts")

@@ -1,7 +1,7 @@
 import { deleteRows, timesOf, updateRows } from "./rows.ts";
 import type { Writers } from "./writers.ts";
 
-/** What an organization itself is set to, and those it invites. */
+/** Writers of an organization's settings and invitations. */
 export const organizationWriters = {
   async addSessionProfile(tx, organizationId, { profile }) {
     const { id, name, scope, expirationSeconds, notes, createdAt } = profile;

@@ -17,7 +17,7 @@ const newPolicies = laterInsert("policies", {
   updated_at: "integer",
 });
 
-/** Every process reads the organization's policies afresh with the next stamp. */
+/** Makes every process read the organization's policies again at the next authentication. */
 const changedPolicies = laterUpdate("organizations", {
   by: { id: "text" },
   given: { times: "integer" },
@@ -25,7 +25,7 @@ const changedPolicies = laterUpdate("organizations", {
   merged: (before, after) => ({ ...after, times: (before.times ?? 0) + (after.times ?? 0) }),
 });
 
-/** Says that policies were changed, however many. */
+/** Increments the version of the policies once, however many were changed. */
 export const raisePoliciesVersion = (tx: Transactor, organizationId: string): Promise<unknown> =>
   tx.later(changedPolicies, { id: organizationId, times: 1 });
 

@@ -23,7 +23,7 @@ export const tagWriters = {
   changeTag: (tx, organizationId, { tagId, name, now }) =>
     updateRows(tx, "tags", { organizationId, id: tagId }, { ...(name === undefined ? {} : { name }), updated_at: now }),
 
-  // Those who carried it lose it with the row.
+  // Its assignments to members are deleted with the row.
   removeTag: (tx, organizationId, { tagId }) => deleteRows(tx, "tags", { organizationId, id: tagId }),
 
   async attachTag(tx, organizationId, { tagId, type, memberIds }) {

@@ -9,12 +9,12 @@ import { deleteRows, timesOf, updateRows } from "./rows.ts";
 import { takeVotesBack } from "./votes.ts";
 import type { Writers } from "./writers.ts";
 
-/** What is to go is set to an empty text, which no contact is. */
+/** Stands for null, which means "unchanged" in the statement. No contact is empty. */
 const REMOVED = "";
 const contactOf = (column: "email" | "phone_number") =>
   `nullif(coalesce("new"."${column}", "users"."${column}"), '${REMOVED}')`;
 
-/** What is null stays as it is, what is empty goes. The version rises, so that nothing derived from the old state is used again. */
+/** Null leaves a column unchanged, an empty string clears it. The version is incremented, which invalidates everything cached for the user. */
 const changedUsers = laterUpdate("users", {
   by: { organization_id: "text", id: "text" },
   given: { name: "text", email: "text", phone_number: "text", times: "integer", updated_at: "integer" },
@@ -46,7 +46,7 @@ const contactToStore = (given: string | null | undefined): string | null =>
 
 const ofUser = expressionBuilder<Schema, "users">();
 
-/** Raises the versions of users, of whose state something else was changed at these times. */
+/** Increments the versions of users whose state in other tables was changed at these times. */
 export async function touchUsers(
   tx: Transactor,
   organizationId: string,
@@ -56,7 +56,7 @@ export async function touchUsers(
   for (const [now, users] of Map.groupBy(touched, ([, now]) => now)) {
     const ids = users.map(([userId]) => userId);
     const [userId] = ids;
-    // The common case, in a sign-in, is one user.
+    // One user is the common case, as in a sign-in.
     if (ids.length === 1 && userId !== undefined) {
       await tx.later(changedUsers, { ...changedUser(organizationId, userId, now), ...unchanged });
       continue;
@@ -65,18 +65,18 @@ export async function touchUsers(
   }
 }
 
-/** Who has no MFA policy is not asked for any: a user's row says how many there are. */
+/** Updates the number of MFA policies in a user's row. If it is zero, none are read. */
 export const countMfaPolicies = (
   tx: Transactor,
   { organizationId, userId, more }: { organizationId: string; userId: string; more: number },
 ): Promise<void> =>
   updateRows(tx, "users", { organizationId, id: userId }, { mfa_policies: ofUser("mfa_policies", "+", more) });
 
-/** The parent of an organization, or the organization itself where it has none. */
+/** The id of an organization's parent, or its own if it has none. */
 const rootIdOf = (organizationId: string | Expression<string>) =>
   sql<string>`(select coalesce(o.parent_id, o.id) from organizations o where o.id = ${organizationId})`;
 
-/** Of a parent and all below it one user has a contact verified. */
+/** At most one user of a parent and its sub-organizations has verified a contact. */
 const insertVerifiedContact = preparedWrite<{
   organizationId: string;
   userId: string;
@@ -98,7 +98,7 @@ const insertVerifiedContact = preparedWrite<{
     .returning("user_id"),
 );
 
-/** A contact is the same for whoever has it, and for who has it again. */
+/** The id under which the loss of a contact is recorded. It includes the user, because others may have or get the same contact. */
 const stampsByContact = (userId: string, contact: Contact): string => `${userId} ${contactCredential(contact).id}`;
 
 export const userWriters = {
@@ -118,7 +118,7 @@ export const userWriters = {
 
   async verifyContact(tx, organizationId, { userId, contact, now }) {
     const inserted = await insertVerifiedContact(tx, { organizationId, userId, now, ...contact });
-    // Another transaction verified it meanwhile, in an organization beside this one; the next try finds who has it.
+    // Another transaction verified it meanwhile, in another sub-organization of the parent. The retry finds who has it.
     if (inserted.length === 0) throw new DatabaseFailure("retry", "the contact is taken");
   },
 
@@ -135,7 +135,7 @@ export const userWriters = {
     takeVotesBack(tx, organizationId, [{ id: stampsByContact(userId, contact) }], now),
 
   async removeUser(tx, organizationId, { userId, now }) {
-    // What is theirs goes with the row.
+    // Everything that belongs to them is deleted with the row.
     await deleteRows(tx, "users", { organizationId, id: userId });
     await takeVotesBack(tx, organizationId, [{ id: userId }], now);
   },

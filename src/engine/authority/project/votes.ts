@@ -1,6 +1,6 @@
 import type { Transactor } from "../../../storage/engine.ts";
 
-/** How votes are held against this: `engine/identity/revocations.ts`. */
+/** Records what was deleted. `engine/identity/revocations.ts` compares votes with it. */
 export async function takeVotesBack(
   tx: Transactor,
   organizationId: string,

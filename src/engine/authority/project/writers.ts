@@ -10,5 +10,5 @@ export type Writer<Of extends Kind = Kind> = (
   change: Extract<Change, { do: Of }>,
 ) => Promise<void>;
 
-/** By the kind of change. A file of this folder has some of them, `project.ts` puts all of them together. */
+/** Writers by kind of change. Each file of this folder has some of them; `project.ts` combines all. */
 export type Writers = { readonly [Of in Kind]: Writer<Of> };

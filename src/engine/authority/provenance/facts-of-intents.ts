@@ -24,16 +24,16 @@ import {
   verifiedFact,
 } from "./facts.ts";
 
-/** The facts in what several operations are asked for in the same form: users, credentials, policies. */
+/** The facts in parts of intents that several operations share: users, credentials, policies. */
 
-/** A completed activity, of which facts are taken. */
+/** A completed activity, from which facts are derived. */
 export interface CompletedActivity<Intent = unknown, Result = unknown> {
   organizationId: string;
-  /** In the newest version's form. */
+  /** Upgraded to the newest version. */
   intent: Intent;
-  /** In that of its own version. */
+  /** In the form of its own version. */
   result: Result;
-  /** When it was completed, in milliseconds: what it made says so too. */
+  /** When it was completed, in milliseconds. The rows that it created have the same time. */
   at: number;
   invitation: (id: string) => KnownInvitation | undefined;
 }
@@ -108,7 +108,7 @@ export function ofContactsAndTags(
   ];
 }
 
-/** `ids` are those of what there is, which then is of one kind. */
+/** `ids` are the ids of the credentials, if the result has them; all credentials are of one kind then. */
 export function ofCredentials(
   userId: string,
   { apiKeys = [], authenticators = [], oauthProviders = [] }: CredentialsIntent,
@@ -133,7 +133,7 @@ export function ofCredentials(
   ];
 }
 
-/** An issuer's word for an address verifies it, where the user has that address. */
+/** An issuer's claim of an address verifies it, if the user has that address. */
 const ofIssuersWord = (userId: string, { email }: Claims): Fact[] =>
   typeof email === "string" ? [verifiedFact(userId, "EMAIL", email.toLowerCase())] : [];
 
@@ -205,7 +205,7 @@ export function ofMfaPolicy(
 
 type Claims = Record<string, unknown>;
 
-/** What a token says; who signed it was looked at before the activity was carried out. */
+/** The claims of a token. Its signature was verified before the activity was carried out. */
 function claimsIn(token: string | undefined): Claims {
   const payload = token?.split(".")[1];
   if (payload === undefined) return {};

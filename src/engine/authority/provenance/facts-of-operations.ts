@@ -38,7 +38,7 @@ import {
   type UserIntent,
 } from "./facts-of-intents.ts";
 
-/** What completed activities say of rows of authority. */
+/** The facts about rows of authority in completed activities. */
 
 type FactsOf = (activity: CompletedActivity) => Fact[];
 const factsFrom =
@@ -46,7 +46,7 @@ const factsFrom =
   (activity) =>
     factsOf(activity as CompletedActivity<Intent, Result>);
 
-/** By path or, of what operators do, by type: what a completed activity says. What is not named here says nothing of authority. */
+/** The facts in a completed activity, by path, or by type for operators' activities. Operations not listed here do not affect authority. */
 export const factsOfOperations: Readonly<Record<string, FactsOf>> = {
   create_users: factsFrom<{ users: UserIntent[] }, { userIds: string[] }>(({ organizationId, intent, result }) =>
     intent.users.flatMap((user, index) => ofUser(organizationId, result.userIds[index], user)),

@@ -3,16 +3,16 @@ import type { ContactType, MethodGroup } from "../../../authority/state.ts";
 import { formatCidr, parseCidr } from "../../../kernel/ip-address.ts";
 
 /**
- * What activities say and rows claim, in the same words. A fact begins with its kind and names what it is about, so that no value is
- * taken for that of something else.
+ * Facts: what activities contain and rows claim, in the same form. A fact begins with its kind and identifies its subject, so that values of
+ * different things cannot be confused.
  */
 
 export type Fact = readonly (string | number | boolean | null)[];
 
-/** Names a fact in little room, however long the expressions in it are. */
+/** A short name of a fact, however long the expressions in it are. */
 export const nameOf = (fact: Fact): string => hash("sha256", JSON.stringify(fact), "base64").slice(0, 22);
 
-/** What users who accept an invitation are made from beside their own request. */
+/** What a user who accepts an invitation is created from, besides their own request. */
 export interface KnownInvitation {
   email: string;
   tagIds: readonly string[];
@@ -38,16 +38,16 @@ export const featureFact = (organizationId: string, name: string, value: string 
   value,
 ];
 
-/** Credentials have an id where the result says it: those that come with a user have none. */
+/** The id of a credential, if the activity's result has it; those created with a user are not in the result. */
 type KnownId = string | null;
 
-/** A key that a request brought; `seconds` is its life, null for one that lasts. */
+/** A key that was in a request; `seconds` is its life, null if it never expires. */
 export const apiKeyFact = (
   userId: string,
   id: KnownId,
   { type, publicKey, seconds }: { type: string; publicKey: string; seconds: number | null },
 ): Fact => ["API key", userId, id, type, publicKey, seconds];
-/** A key of a login, which ends at a second of the clock, as its token says. */
+/** The key of a login. It expires at a whole second, as in its token. */
 export const loginFact = (userId: string, publicKey: string, endsAt: number, profileId: string | null): Fact => [
   "login",
   userId,
@@ -55,7 +55,7 @@ export const loginFact = (userId: string, publicKey: string, endsAt: number, pro
   endsAt,
   profileId,
 ];
-/** A key that the signer made: no activity says its public key. */
+/** A key that the signer generated; no activity contains its public key. */
 export const issuedKeyFact = (userId: string, type: string, id: string, seconds: number | null): Fact => [
   "issued key",
   userId,
@@ -63,7 +63,7 @@ export const issuedKeyFact = (userId: string, type: string, id: string, seconds:
   id,
   seconds,
 ];
-/** The same in a mail to recover by, of which no activity says the id either. */
+/** A key that the signer generated for a recovery mail; no activity contains its id either. */
 export const recoveryKeyFact = (userId: string, at: number, seconds: number | null): Fact => [
   "recovery key",
   userId,
@@ -71,7 +71,7 @@ export const recoveryKeyFact = (userId: string, at: number, seconds: number | nu
   seconds,
 ];
 export const proxyKeyFact = (userId: string): Fact => ["auth proxy's key", userId];
-/** The policy that came with an auth proxy, which names its user: no activity says the policy's id. */
+/** The policy created with an auth proxy, which names its user; no activity contains the policy's id. */
 export const proxyPolicyFact = (organizationId: string, at: number, userId: string | null): Fact => [
   "auth proxy's policy",
   organizationId,
@@ -89,7 +89,7 @@ export const providerFact = (
   { iss, sub, aud }: { iss: unknown; sub: unknown; aud: unknown },
 ): Fact => ["OAuth provider", userId, id, String(iss), String(sub), String(Array.isArray(aud) ? aud[0] : aud)];
 export const tagFact = (tagId: string, memberId: string): Fact => ["tag", tagId, memberId];
-/** A tag that a sub-organization starts with: no activity says its id. */
+/** A tag that a sub-organization is created with; no activity contains its id. */
 export const firstTagFact = (organizationId: string, userId: string): Fact => ["first tag", organizationId, userId];
 export const policyFact = (
   organizationId: string,
@@ -133,9 +133,9 @@ export const interfaceFact = (
   { type, lookup, json }: { type: string; lookup: string; json: string },
 ): Fact => ["interface", id, type, lookup, json];
 
-/** What is told by its id was removed ... */
+/** Something with an id was removed. */
 export const goneFact = (id: string): Fact => ["gone", id];
-/** ... or what an organization tells from others in another way. */
+/** Something without an id was removed: a feature or an allowlist of an organization. */
 export const goneOfFact = (organizationId: string, kind: "feature" | "allowlist", name: string | null): Fact => [
   "gone",
   organizationId,

@@ -28,11 +28,11 @@ import {
   textsIn,
 } from "./source.ts";
 
-/** What rows claim of organizations, users, and what users are known by. */
+/** The claims of rows of organizations, users and credentials. */
 
 /**
- * A parent organization is made by no activity but by a first start or `keystead init`, in one millisecond: with one user, who has one key
- * that lasts. As many rows of that millisecond are counted.
+ * A parent organization is not created by an activity but by a first start or `keystead init`, within one millisecond: with one user, who has
+ * one key without expiry. Rows of that millisecond are counted.
  */
 const startersAmong = (table: "users" | "api_keys", which = ""): string =>
   `case when o.parent_id is null and t.created_at = o.created_at then (select cast(count(*) as integer) from ${table} b
@@ -100,7 +100,7 @@ export const users = source<
     ];
     const given = contacts.flatMap(([type, text]) => (text === null ? [] : [contactFact(id, type, text)]));
     const what = "users whose e-mail address or phone number no activity gave them";
-    // Whoever started the installation may have said an address.
+    // The first start may have set an address.
     const claims = [
       { what: "users that no activity made", facts: [userFact(organizationId, id)] },
       ...given.map((fact) => ({ what, facts: [fact] })),

@@ -8,18 +8,18 @@ import type { Fact, KnownInvitation } from "./facts.ts";
 import { factsOfOperations } from "./facts-of-operations.ts";
 import { type ClaimingRow, type Source, textsIn } from "./source.ts";
 
-/** Rows of authority, and what completed activities say of it, in pages. */
+/** Reads rows of authority, and the facts in completed activities, in pages. */
 
 export interface Reading {
   database: SqlReader;
   operations: readonly Operation[];
-  /** One organization and those below it; all unless said. */
+  /** An organization and its sub-organizations. Default: all organizations. */
   organizationId?: string | undefined;
-  /** Asked before each page, which it may keep from being read by throwing. */
+  /** Called before each page; throws to stop reading. */
   beforePage: () => void;
 }
 
-/** The rows of one table, with what they claim. */
+/** The rows of one table, with their claims. */
 export async function* readRows(reading: Reading, source: Source): AsyncGenerator<ClaimingRow[]> {
   const { select, key, areLarge, claimsOf } = source;
   const size = areLarge ? AUTHORITY_LARGE_ROWS_AT_ONCE : AUTHORITY_ROWS_AT_ONCE;
@@ -34,7 +34,7 @@ export interface FactsOfActivity {
   at: number;
 }
 
-/** How many completed activities say something of authority, counted up to one more than `most`. */
+/** The number of completed activities that affect authority, counted up to one more than `most`. */
 export async function countActivitiesWithFacts(
   { database, operations }: Pick<Reading, "database" | "operations">,
   most: number,
@@ -46,12 +46,12 @@ export async function countActivitiesWithFacts(
   return row?.count ?? 0;
 }
 
-/** Whether there are more activities of any kind, which the index tells. */
+/** Whether there are more than `most` activities of any kind; only reads the index. */
 export async function areMoreActivitiesThan({ all }: SqlReader, most: number): Promise<boolean> {
   return (await all(`select 1 as one from activities t limit 1 offset ${most}`)).length > 0;
 }
 
-/** What completed activities say: all that say something, or those of these operations on the rows that are looked at. */
+/** The facts in completed activities: in all that affect authority, or only in those of these operations. */
 export async function* readActivities(
   reading: Reading,
   ofPaths?: ReadonlySet<string>,
@@ -73,8 +73,8 @@ export async function* readActivities(
 }
 
 /**
- * Activities in stretches of so many by their key, which the index tells: a page of the few that say something would otherwise
- * take as long as there are others between them.
+ * Divides all activities into ranges of a fixed number of rows, by the index. Without ranges, a page of the few relevant activities could take
+ * as long as there are others between them.
  */
 async function* stretchesOf(
   { database, beforePage }: Pick<Reading, "database" | "beforePage">,
@@ -103,7 +103,7 @@ const keyThat = (compares: ">" | "<=", key: readonly string[], row: Record<strin
   parameters: key.map((column) => row[column]),
 });
 
-/** An activity that cannot be read says nothing: it must not keep others from being heard. */
+/** The facts in an activity. One that cannot be parsed has none, and must not prevent the others from being read. */
 function factsIn(
   row: ActivityRow,
   { path, upgrade }: ActivityReader,
@@ -136,10 +136,10 @@ interface ActivityRow {
 const intentIn = ({ intent, body }: Pick<ActivityRow, "intent" | "body">): unknown =>
   onlyMemberOf(storedIntent(body ?? undefined, JSON.parse(intent) as Record<string, unknown>));
 
-/** An intent, and a result, stands under its one key. */
+/** The value of an intent or result, which is an object with a single key. */
 const onlyMemberOf = (value: Record<string, unknown>): unknown => Object.values(value)[0];
 
-/** What an activity of a type is, and its intent in the newest form. */
+/** The operation of an activity type, and how to upgrade its intent to the newest version. */
 interface ActivityReader {
   path: string;
   upgrade: (intent: unknown) => unknown;
@@ -157,7 +157,7 @@ function readersOf(operations: readonly Operation[]): ReadonlyMap<string, Activi
   ]);
 }
 
-/** Users who accept an invitation have its address and tags, which stand in the row of it alone. */
+/** The invitations of users who accepted one: only the invitation's row has the user's address and tags. */
 async function invitationsIn(
   { database }: Reading,
   rows: readonly ActivityRow[],
@@ -189,7 +189,7 @@ function invitationIn(row: ActivityRow): string[] {
   }
 }
 
-/** When a key began to be one of the organization's, in milliseconds; undefined where it has none such. */
+/** When an API key was added to the organization, in milliseconds; undefined if it has no such key. */
 export async function findKeyTime(
   { database }: Pick<Reading, "database">,
   organizationId: string,
@@ -200,7 +200,7 @@ export async function findKeyTime(
   return key?.created_at;
 }
 
-/** Activities that were completed before this time may be in an archive; in milliseconds. */
+/** The time before which completed activities may be archived, in milliseconds. */
 export async function findArchivedBefore({ database }: Pick<Reading, "database">): Promise<number> {
   const sql = "select value from installation where name = ?";
   const [row] = await ask<{ value: string }>(database, sql, [archivedBeforeName]);
@@ -232,7 +232,7 @@ const rowsWithin = ({ organizationId: id }: Reading): Condition[] =>
         },
       ];
 
-/** A parent's activities make sub-organizations, and may do something in them. */
+/** Conditions on an organization's activities, and on its parent's, which create sub-organizations and may act in them. */
 const activitiesOn = ({ organizationId: id }: Reading): Condition[] =>
   id === undefined
     ? []
@@ -261,7 +261,7 @@ async function* readPages<Row>(
   }
 }
 
-/** PostgreSQL counts parameters. */
+/** Runs a query; PostgreSQL's placeholders are numbered. */
 function ask<Row>({ kind, all }: SqlReader, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
   let place = 0;
   return all<Row>(kind === "sqlite" ? sql : sql.replaceAll("?", () => `$${++place}`), parameters);

@@ -12,9 +12,9 @@ import {
 import { allowlists, features, interfaces, mfaPolicies, policies, sessionProfiles } from "./rules.ts";
 import type { Source } from "./source.ts";
 
-/** All rows that say who may do what. */
+/** All rows of authority. */
 
-/** Rows of which one that is gone gives somebody power. */
+/** Tables in which a missing row gives somebody power. */
 export const keptSources: readonly Source[] = [policies, mfaPolicies, allowlists, features];
 
 export const sources: readonly Source[] = [

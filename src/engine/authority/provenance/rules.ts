@@ -14,7 +14,7 @@ import {
 } from "./facts.ts";
 import { claiming, type InOrganization, isNotGone, joined, ORGANIZATION, source, textsIn } from "./source.ts";
 
-/** What rows claim of rules on what users may do. */
+/** The claims of rows of policies, MFA policies and other rules. */
 
 export const policies = source<{
   organization_id: string;
@@ -33,7 +33,7 @@ export const policies = source<{
       what,
       facts: [policyFact(organizationId, id, name, value), ...(asMade ? [asMade] : [])],
     });
-    // Each part may have been changed since, with or without the others.
+    // Each part may have been changed since, independently of the others.
     const ofProxy = proxyPolicyFact(organizationId, since, null);
     const userId = PROXY_CONSENSUS.exec(consensus)?.[1];
     const claims = [
@@ -51,7 +51,7 @@ const PROXY_CONSENSUS = /^approvers\.any\(user, user\.id == '([0-9a-f-]{36})'\)$
 const TYPES = /^activity\.type in \['([A-Z0-9_', ]+)'\]$/;
 const typesOfProxies: readonly string[] = authProxyTypes;
 
-/** Whether a condition holds for nothing but what auth proxies do; of earlier releases that was less. */
+/** Whether a condition only holds for activities of auth proxies, which were fewer in earlier releases. */
 const isOfProxies = (condition: string): boolean =>
   TYPES.exec(condition)?.[1]
     ?.split("', '")

@@ -1,38 +1,38 @@
 import { type Fact, goneFact } from "./facts.ts";
 
-/** How rows of a table are read, and what they claim, to be accounted for by activities. */
+/** How rows of a table are read, and their claims, which activities must account for. */
 
-/** It is met where an activity has said one of these facts; where it `isRefuted` by them, if none has. */
+/** A claim is met if an activity contains one of its facts. If it `isRefuted` by them, it is met if none does. */
 export interface Claim {
-  /** In the plural: what is wrong with rows of which it was not, or was. */
+  /** What is wrong with rows whose claim is not met, in the plural. */
   what: string;
   facts: readonly Fact[];
   isRefuted?: boolean;
 }
 
-/** A row, or what is no longer one. */
+/** A row with its claims, or a row that does not exist any more. */
 export interface ClaimingRow {
   organizationId: string;
   id: string;
-  /** Milliseconds: nothing was said of it before. */
+  /** The time before which no activity can be about it, in milliseconds. */
   since: number;
   claims: readonly Claim[];
-  /** That it is there, where its being gone would give somebody power. */
+  /** The fact that it exists, if its absence would give somebody power. */
   there?: Fact;
 }
 
-/** Rows of one table, with what is known of their organization. */
+/** Rows of one table, with facts of their organization. */
 export interface Source {
-  /** Its columns and tables, of which the rows' own is `t`. */
+  /** The columns and tables of the query; the rows' own table is `t`. */
   select: string;
-  /** The columns of `t` that tell its rows apart and order them; they are selected too. */
+  /** The columns of `t` that identify and order its rows; they are selected too. */
   key: readonly string[];
-  /** Whether one may take hundreds of kilobytes. */
+  /** True if a row may have hundreds of kilobytes. */
   areLarge?: true;
   claimsOf: (row: unknown) => ClaimingRow;
 }
 
-/** No id is given twice: what an activity removed cannot be there. */
+/** Ids are never reused, so a row that an activity removed cannot exist. */
 export const isNotGone = (what: string, id: string): Claim => ({
   what: `${what} that an activity removed`,
   facts: [goneFact(id)],
@@ -58,7 +58,7 @@ export const claiming = (
   facts: readonly Fact[],
 ): ClaimingRow => ({ ...row, claims: [{ what, facts }] });
 
-/** What a column of JSON comes to; what is none of the kind stands for itself, as no activity says it. */
+/** The strings in a JSON column. A value that cannot be parsed is returned as it is, because no activity contains it. */
 export function textsIn<Value>(json: string, textsOf: (value: Value) => string[]): string[] {
   try {
     return textsOf(JSON.parse(json) as Value);

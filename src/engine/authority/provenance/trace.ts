@@ -13,43 +13,43 @@ import { allowlistThere, featureThere, mfaPolicyThere, policyThere } from "./rul
 import type { Claim, ClaimingRow, Source } from "./source.ts";
 
 /**
- * Whether every row that says who may do what is accounted for: completed activities, which users stamped, say what it says. One that is
- * not was written by somebody beside the servers, and so is one that is gone although no activity removed it. Which of two
- * activities came first is not looked at: several servers have no order that is certain.
+ * Checks that every row of authority is accounted for by completed activities, which users stamped. A row that is not was written by somebody
+ * other than a server; likewise, a row that is missing although no activity removed it was deleted by somebody else. The order of activities
+ * is ignored, because it is not certain with several servers.
  */
 
 export interface Tracing extends Omit<Reading, "beforePage"> {
-  /** Asked before each page: whether to give up. */
+  /** Called before each page; true gives up. */
   isLate?: () => boolean;
-  /** How many claims of rows are held at once; each time that it is full, all activities are gone through. */
+  /** The most claims held in memory. Whenever that many are collected, all activities are read. */
   claimsAtOnce?: number;
 }
 
 export interface Traced {
-  /** How many rows were looked at, and how many of them are accounted for. */
+  /** The numbers of rows checked and accounted for. */
   rows: number;
   accountedFor: number;
   unaccounted: RowProblem[];
-  /** Nothing that is there says it, and what was archived may. */
+  /** Not accounted for by stored activities, but archived ones may account for them. */
   unknown: RowProblem[];
-  /** Activities that ended before may be in an archive; milliseconds, 0 where none was archived. */
+  /** The time before which activities may be archived, in milliseconds; 0 if none are. */
   archivedBefore: number;
 }
 
 export interface RowProblem {
-  /** In the plural: what is wrong with them. */
+  /** What is wrong, in the plural. */
   what: string;
   count: number;
-  /** Some of the rows by their names. */
+  /** The names of some of the rows. */
   examples: string[];
 }
 
-/** How many are named. */
+/** The number of examples. */
 const EXAMPLES = 3;
 
 class TooLate extends Error {}
 
-/** @returns undefined where it was given up */
+/** @returns undefined if `isLate` gave up */
 export async function traceAuthority({
   isLate = () => false,
   claimsAtOnce = MAX_AUTHORITY_CLAIMS,
@@ -86,9 +86,9 @@ async function trace(reading: Reading, claimsAtOnce: number): Promise<Traced> {
   return report.traced();
 }
 
-/** All activities are gone through for as many claims as are held at once. Servers go on meanwhile, so the order of reading counts. */
+/** Compares the held claims with all activities. Servers keep writing meanwhile, so the order of reads matters. */
 async function strikeOff(reading: Reading, claims: OpenClaims): Promise<void> {
-  // What is gone by now was removed by an activity that is there by now.
+  // A row that is missing by now was removed by an activity that is stored by now.
   if (claims.hasMade) {
     for await (const rows of rowsOf(reading, keptSources))
       claims.strike(rows.flatMap(({ there }) => (there ? [there] : [])));
@@ -96,7 +96,7 @@ async function strikeOff(reading: Reading, claims: OpenClaims): Promise<void> {
   for await (const activities of readActivities(reading)) {
     for (const { facts } of activities) claims.strike(facts);
   }
-  // What was removed since it was read is not there by now.
+  // A row that was removed since it was read does not exist any more.
   const refuted = claims.refuted();
   if (refuted.size === 0) return;
   for await (const rows of rowsOf(reading, sources)) for (const row of rows) refuted.delete(nameOfRow(row));
@@ -110,12 +110,12 @@ async function* rowsOf(reading: Reading, those: readonly Source[]): AsyncGenerat
 const nameOfRow = ({ organizationId, id }: Pick<ClaimingRow, "organizationId" | "id">): string =>
   `${id} of organization ${organizationId}`;
 
-/** Operations that make what may give somebody power by being gone. */
+/** Operations that create rows whose absence may give somebody power. */
 const making: ReadonlySet<string> = new Set([
   ...["create_policy", "create_policies", "create_mfa_policy", "set_ip_allowlist", "set_organization_feature"],
 ]);
 
-/** What activities say was there: it still is, or was removed, by itself or with whose it was. */
+/** Rows that activities created: each must still exist, or have been removed by itself or with its owner. */
 async function madeBy(
   reading: Reading,
   activities: readonly FactsOfActivity[],
@@ -146,7 +146,7 @@ async function madeAs(reading: Reading, fact: Fact, since: number) {
       return gone(name, "features", [featureThere(organizationId, name), goneOfFact(organizationId, "feature", name)]);
     }
     case "allowlist": {
-      // The list of a key goes with the key.
+      // A key's list is removed with the key.
       if (third !== null && !(await wasKeyAt(reading, { organizationId, publicKey: third, at: since })))
         return undefined;
       const facts = [allowlistThere(organizationId, third), goneOfFact(organizationId, "allowlist", third)];
@@ -165,7 +165,7 @@ async function wasKeyAt(
   return since !== undefined && since <= at;
 }
 
-/** What one row claims, as far as activities were gone through. */
+/** A claim of a row, and whether an activity read so far meets it. */
 interface OpenClaim {
   what: string;
   row: Pick<ClaimingRow, "organizationId" | "id" | "since">;
@@ -174,9 +174,9 @@ interface OpenClaim {
 }
 
 class OpenClaims {
-  /** By the names of facts: the claims that each would meet. */
+  /** The claims that a fact would meet, by its name. */
   readonly #byFact = new Map<string, OpenClaim[]>();
-  /** Of rows that are there, each with its claims, and of those that were. */
+  /** The claims of each row, existing or removed. */
   readonly #rows: OpenClaim[][] = [];
   readonly #gone: OpenClaim[][] = [];
   readonly #made = new Set<string>();
@@ -194,7 +194,7 @@ class OpenClaims {
     this.#rows.push(claims.map((claim) => this.#open(row, claim)));
   }
 
-  /** What several activities speak of is claimed once. */
+  /** Adds a row only once, even if several activities are about it. */
   addOnce({ key, ...row }: ClaimingRow & { key: string }): void {
     if (this.#made.has(key)) return;
     this.#made.add(key);
@@ -207,7 +207,7 @@ class OpenClaims {
     }
   }
 
-  /** By their names: rows that were said to be removed. */
+  /** Rows that an activity removed, by name. */
   refuted(): Map<string, OpenClaim> {
     const unmet = this.#rows.flat().filter(({ isRefuted, isMet }) => isRefuted && !isMet);
     return new Map(unmet.map((claim) => [nameOfRow(claim.row), claim]));
@@ -246,7 +246,7 @@ class Report {
     this.#rows += rows.length;
     this.#accountedFor += rows.filter((claims) => claims.every(({ isMet }) => isMet)).length;
     for (const claims of [...rows, ...gone]) {
-      // A row is told once of what is wrong with it in several ways.
+      // A row with several unmet claims of the same kind is reported once.
       const unmet = new Map(claims.flatMap((claim) => (claim.isMet ? [] : [[claim.what, claim]])));
       for (const [what, { row, isRefuted }] of unmet) {
         const isUnknown = !isRefuted && row.since < archivedBefore;

@@ -4,8 +4,7 @@ import { parseJsonOr } from "../../../crypto/json-object.ts";
 import { parseMailbox } from "../sender.ts";
 
 /**
- * Events of Amazon SES, as its event publishing and its older feedback notifications write them; the two differ in the name
- * of one member. Pure.
+ * Parses events of Amazon SES, from its event publishing and its older feedback notifications. They differ in the name of one member. Pure.
  */
 
 const Recipient = Type.Object({ diagnosticCode: Type.Optional(Type.String()) });
@@ -50,19 +49,19 @@ const sesMessage = Compile(SesMessage);
 
 export interface SesEvent {
   eventType: "Send" | "Delivery" | "Bounce" | "DeliveryDelay" | "Complaint";
-  /** What SES calls the mail; the id in its SMTP reply. */
+  /** The id that SES gave the mail, which its SMTP reply contains. */
   messageId: string;
-  /** The identifier in the Message-ID header that the mail came with, without brackets. */
+  /** The identifier in the mail's original Message-ID header, without brackets. */
   originalMessageId?: string;
   /** The sender's address. */
   from?: string;
   senderTenant?: string;
-  /** Milliseconds. */
+  /** In milliseconds. */
   occurredAt?: number;
   details: Record<string, string>;
 }
 
-/** Reads the text of a notification; undefined for what is no event of mail, or of a type that is not kept. */
+/** Parses the text of a notification. Undefined if it is not a mail event, or of a type that is not stored. */
 export function parseSesEvent(text: string): SesEvent | undefined {
   const message = parseJsonOr(Buffer.from(text), () => undefined);
   if (!sesMessage.Check(message)) return undefined;
@@ -118,7 +117,7 @@ function happenedIn({ eventType, notificationType, ...parts }: SesMessage): Happ
   }
 }
 
-/** The headers are those that the mail came with; SES puts an id of its own in the mail. */
+/** The headers are the original ones. SES replaces the Message-ID in the mail. */
 function originalIdOf({ headers = [], commonHeaders }: SesMessage["mail"]): string | undefined {
   const header = headers.find(({ name }) => name.toLowerCase() === "message-id")?.value ?? commonHeaders?.messageId;
   return /^<?([^<>\s]{1,256})>?$/.exec(header ?? "")?.[1];
@@ -132,7 +131,7 @@ function tenantOf({ tags }: SesMessage["mail"]): string | undefined {
 
 const MAX_DETAIL_LENGTH = 1000;
 
-/** Those that are there, as long as they may be. */
+/** The members that exist, shortened. */
 const bounded = (details: Details): Record<string, string> =>
   Object.fromEntries(
     Object.entries(details).flatMap(([name, value]) =>

@@ -10,7 +10,7 @@ import { MAX_SNS_MESSAGE_AGE_MS, MAX_SNS_MESSAGE_BYTES } from "../../../kernel/l
 import { recentlyUsed } from "../../../kernel/recently-used.ts";
 import { TokenBuckets } from "../../../kernel/token-buckets.ts";
 
-/** Messages of Amazon SNS over HTTPS: whether they are what they say, before anything is done with them. */
+/** Reads and verifies messages of Amazon SNS, received over HTTPS. */
 
 const common = {
   MessageId: Type.String({ minLength: 1, maxLength: 128 }),
@@ -36,7 +36,7 @@ const SnsMessage = Type.Union([Notification, Confirmation]);
 export type SnsMessage = Static<typeof SnsMessage>;
 const snsMessage = Compile(SnsMessage);
 
-/** What is signed, in this order (AWS, "Verifying the signatures of Amazon SNS messages"). */
+/** The signed members, in this order (AWS, "Verifying the signatures of Amazon SNS messages"). */
 const SIGNED = {
   Notification: ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"],
   SubscriptionConfirmation: ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"],
@@ -48,14 +48,14 @@ const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{32}\.pem$/;
 const MAX_CLOCK_AHEAD_MS = 5 * MINUTE_MS;
 const MAX_CERTIFICATE_BYTES = 16 * 1024;
 const FETCH_TIMEOUT_MS = 10_000;
-/** Topics of a few regions, each with the certificate of now and the next one. */
+/** Enough for topics of a few regions, each with its current and its next certificate. */
 const MAX_CERTIFICATES = 16;
-/** Fetches of certificates: any sender can ask for one, so they are few. */
+/** Any sender can make the server fetch a certificate, so fetches are limited. */
 const FETCHES = { perSecond: 1 / 6, burst: 10 };
 
 export interface SnsOptions {
   topicArns: readonly string[];
-  /** Hosts beyond Amazon's, with their ports; plain http is taken there. */
+  /** Additional hosts with their ports, besides Amazon's. They may use plain http. */
   certificateHosts: readonly string[];
   outbound: Pick<OutboundClient, "request">;
   clock: Clock;
@@ -63,13 +63,12 @@ export interface SnsOptions {
 
 export interface Sns {
   /**
-   * Reads a message and makes sure that SNS sent it, lately and for one of the topics. Nothing is fetched for one whose
-   * topic, time or URLs are wrong.
+   * Reads a message and verifies that SNS sent it recently for one of the topics. If the topic, time or URLs are wrong, nothing is fetched.
    *
-   * @throws KeysteadError BODY_INVALID, BODY_TOO_LARGE, INGEST_REFUSED, or INGEST_UNAVAILABLE while the certificate cannot be had
+   * @throws KeysteadError BODY_INVALID, BODY_TOO_LARGE, INGEST_REFUSED, or INGEST_UNAVAILABLE while the certificate is not available
    */
   read(body: Buffer): Promise<SnsMessage>;
-  /** Follows the link of a message that `read` gave back. */
+  /** Confirms a subscription with the link in a message from `read`. */
   confirm(message: SnsMessage): Promise<void>;
 }
 
@@ -77,11 +76,11 @@ export function createSns({ topicArns, certificateHosts, outbound, clock }: SnsO
   const certificates = recentlyUsed<Promise<X509Certificate>>({ entries: MAX_CERTIFICATES });
   const fetches = new TokenBuckets(FETCHES, 1, () => performance.now());
 
-  /** A certificate is asked for once; one that could not be had is asked for again. */
+  /** Fetches a certificate once. A failed fetch is retried. */
   function certificateAt(url: string): Promise<X509Certificate> {
     const known = certificates.get(url);
     if (known !== undefined) return known;
-    // Before it is remembered: what nobody may ask for pushes out nothing that is known.
+    // Checked first, so that a refused fetch cannot evict a cached certificate.
     const isTooMany = fetches.take("certificates", 1) > 0;
     if (isTooMany) fail("INGEST_UNAVAILABLE", { reason: "too many certificates were asked for lately" });
     const certificate = get(url).then(certificateOf);
@@ -107,7 +106,7 @@ export function createSns({ topicArns, certificateHosts, outbound, clock }: SnsO
     }
   }
 
-  /** The URL, where it is SNS's own in the topic's region. */
+  /** The URL, if it is SNS's own in the topic's region. */
   function checkedUrl(text: string, { TopicArn }: SnsMessage, what: string): URL {
     const url = URL.parse(text);
     if (url !== null && url.username === "" && url.password === "" && url.hash === "") {

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fairlyKept } from "./fairly-kept.ts";
+
+/** A map of values that are their own sizes. Each holder of a value adds 512. */
+const kept = (bytes: number) => fairlyKept<number>({ bytes, sizeOf: (value) => value });
+
+test("the holder of the most bytes lets go of what it has not used for longest", () => {
+  const values = kept(10_000);
+  values.set("of the quiet one", 1000, "quiet");
+  for (const key of ["a", "b", "c"]) values.set(key, 2000, "greedy");
+  assert.equal(values.bytes(), 1000 + 3 * 2000 + 4 * 512);
+  assert.equal(values.use("a", "greedy"), 2000);
+  values.set("d", 2001, "greedy");
+  assert.deepEqual(
+    ["of the quiet one", "a", "b", "c", "d"].map((key) => values.look(key)),
+    [1000, 2000, undefined, 2000, 2001],
+  );
+  // `look` does not count as a use.
+  values.set("e", 2002, "greedy");
+  assert.deepEqual(
+    ["of the quiet one", "a", "c", "d", "e"].map((key) => values.look(key)),
+    [1000, 2000, undefined, 2001, 2002],
+  );
+});
+
+test("a value is kept for as long as anybody holds it, whoever brought it", () => {
+  const values = kept(6000);
+  values.set("shared", 1000, "greedy");
+  assert.equal(values.use("shared", "quiet"), 1000);
+  for (let each = 0; each < 20; each++) values.set(`greedy ${each}`, 2000, "greedy");
+  assert.equal(values.look("shared"), 1000);
+  assert.equal(values.look("greedy 0"), undefined);
+  assert.equal(values.look("greedy 19"), 2000);
+  // Now only the greedy holder has it.
+  for (let each = 0; each < 20; each++) values.set(`quiet ${each}`, 1, "quiet");
+  assert.ok(values.bytes() <= 6000);
+});
+
+test("a value that takes the place of another is held by the holders of that, and counts for them", () => {
+  const values = kept(10_000);
+  values.set("key", 100, "a");
+  values.use("key", "b");
+  values.set("key", 200, "c");
+  assert.equal(values.bytes(), 200 + 3 * 512);
+  values.set("key", 10_001, "c");
+  assert.deepEqual([values.look("key"), values.bytes()], [undefined, 0]);
+  values.set("key", 9000, "a");
+  values.set("other", 1000, "b");
+  assert.deepEqual([values.look("key"), values.look("other")], [undefined, 1000]);
+});
+
+test("holders are bounded, however many come for one value", () => {
+  const values = kept(10_000);
+  values.set("key", 100, "first");
+  for (let each = 0; each < 1000; each++) assert.equal(values.use("key", `holder ${each}`), 100);
+  assert.ok(values.bytes() <= 10_000);
+});

@@ -1,0 +1,103 @@
+/**
+ * A bounded map with several holders, none of which can evict what another one uses. If the map is full, the holder with the most bytes
+ * drops its least recently used values. A value is kept as long as it has a holder.
+ */
+export interface FairlyKept<Value> {
+  /** The value of `key` or undefined. Does not count as a use. */
+  look(key: string): Value | undefined;
+  /** The value of `key` or undefined. Counts as a use by this holder, who becomes a holder of the value. */
+  use(key: string, holder: string): Value | undefined;
+  /** Stores `value` for this holder and for all holders of the previous value. A value that exceeds the bound by itself is not stored. */
+  set(key: string, value: Value, holder: string): void;
+  /** The bytes of all values together, including the records of their holders. */
+  bytes(): number;
+}
+
+export interface FairlyKeptOptions<Value> {
+  /** The maximum bytes of the map. */
+  bytes: number;
+  /** The approximate bytes of a value and its key. Called once, when it is set. */
+  sizeOf: (value: Value, key: string) => number;
+}
+
+/** The approximate bytes of two map entries with their keys. */
+const BYTES_OF_A_HOLD = 512;
+
+interface Entry<Value> {
+  value: Value;
+  size: number;
+  holders: Set<string>;
+}
+
+/** The keys of a holder, the least recently used first, and their bytes. */
+interface Held {
+  keys: Set<string>;
+  bytes: number;
+}
+
+export function fairlyKept<Value>({ bytes: mostBytes, sizeOf }: FairlyKeptOptions<Value>): FairlyKept<Value> {
+  const entries = new Map<string, Entry<Value>>();
+  const holders = new Map<string, Held>();
+  let bytes = 0;
+
+  const hold = (key: string, entry: Entry<Value>, holder: string): void => {
+    const held = holders.get(holder) ?? { keys: new Set(), bytes: 0 };
+    holders.set(holder, held);
+    // A Set iterates in insertion order.
+    if (!held.keys.delete(key)) {
+      entry.holders.add(holder);
+      held.bytes += entry.size + BYTES_OF_A_HOLD;
+      bytes += BYTES_OF_A_HOLD;
+    }
+    held.keys.add(key);
+  };
+
+  const letGo = (key: string, entry: Entry<Value>, holder: string): void => {
+    const held = holders.get(holder) as Held;
+    held.keys.delete(key);
+    held.bytes -= entry.size + BYTES_OF_A_HOLD;
+    if (held.keys.size === 0) holders.delete(holder);
+    bytes -= BYTES_OF_A_HOLD;
+    entry.holders.delete(holder);
+    if (entry.holders.size > 0) return;
+    entries.delete(key);
+    bytes -= entry.size;
+  };
+
+  const holderOfMost = (): [string, Held] => {
+    const all = [...holders];
+    return all.reduce((most, next) => (next[1].bytes > most[1].bytes ? next : most), all[0] as [string, Held]);
+  };
+
+  const makeRoom = (): void => {
+    while (bytes > mostBytes) {
+      const [holder, { keys }] = holderOfMost();
+      const [oldest] = keys as Set<string> & Iterable<string>;
+      letGo(oldest as string, entries.get(oldest as string) as Entry<Value>, holder);
+    }
+  };
+
+  return {
+    look: (key) => entries.get(key)?.value,
+    use(key, holder) {
+      const entry = entries.get(key);
+      if (!entry) return undefined;
+      hold(key, entry, holder);
+      makeRoom();
+      return entry.value;
+    },
+    set(key, value, holder) {
+      const before = entries.get(key);
+      const holdersBefore = [...(before?.holders ?? [])];
+      for (const each of holdersBefore) letGo(key, before as Entry<Value>, each);
+      const size = sizeOf(value, key);
+      if (size > mostBytes) return;
+      const entry = { value, size, holders: new Set<string>() };
+      entries.set(key, entry);
+      bytes += size;
+      for (const each of [...holdersBefore, holder]) hold(key, entry, each);
+      makeRoom();
+    },
+    bytes: () => bytes,
+  };
+}
