@@ -25,7 +25,7 @@ const vectors = (name: string): Case[] => read(name).cases;
 const derive = ({ format, curve, publicKey }: Case): string =>
   deriveAddress(format, curve, bytesFromHex(publicKey) ?? Buffer.of());
 
-/** Each made by the library of its chain: `test/vectors/generate/addresses`. */
+/** Each computed by the library of its chain: `test/vectors/generate/addresses`. */
 const chains = [
   "aptos",
   "bitcoin",
@@ -124,7 +124,7 @@ test("distinct keys have distinct addresses, and every address is found under it
     fc.assert(
       fc.property(keysOn[curve], keysOn[curve], (one, other) => {
         const [address, another] = [deriveAddress(format, curve, one), deriveAddress(format, curve, other)];
-        // A key and its negation are alike to Taproot, and the generator likes 1 and the order less 1.
+        // Taproot addresses of a key and its negation are equal, and the generator often draws 1 and the order minus 1.
         const told = (publicKey: Uint8Array) => toHex(format.endsWith("_P2TR") ? publicKey.subarray(1) : publicKey);
         assert.equal(address === another, told(one) === told(other));
         const lookup = normalizeAddress(address);

@@ -23,14 +23,14 @@ import { hash160 } from "./addresses/hash160.ts";
 import { tonSpelling, tonV3R2Address, tonV4R2Address, tonV5R1Address } from "./addresses/ton.ts";
 import { type Curve, decompressPublicKey } from "./curves.ts";
 
-/** How a format makes an address of a public key: 33 bytes compressed, or the 32 bytes of Ed25519. */
+/** Derives an address from a public key: 33 bytes compressed, or the 32 bytes of Ed25519. */
 type Derive = (publicKey: Uint8Array) => string;
 type ByCurve = { readonly [C in Curve]?: Derive };
 
 const secp256k1 = (derive: Derive) => ({ CURVE_SECP256K1: derive });
 const edwards = (derive: Derive) => ({ CURVE_ED25519: derive });
 
-/** Every format in the order of the public API, with the curves it takes. */
+/** Every format in the order of the public API, with the curves it supports. */
 const formats = {
   ADDRESS_FORMAT_UNCOMPRESSED: {
     CURVE_SECP256K1: (publicKey) => toHex(decompressPublicKey("CURVE_SECP256K1", publicKey)),
@@ -82,7 +82,7 @@ export const ADDRESS_FORMATS = Object.keys(formats) as readonly AddressFormat[];
 
 const byCurve = (format: AddressFormat): ByCurve => formats[format];
 
-/** Why keys of `curve` have no address in `format`, to follow the name of a field; undefined where they have one. */
+/** Why keys of `curve` have no address in `format`, to follow the name of a field; undefined if they have one. */
 export function addressFormatProblem(format: AddressFormat, curve: Curve): string | undefined {
   if (byCurve(format)[curve] !== undefined) return undefined;
   return `takes ${inWords(Object.keys(byCurve(format)), "or")} keys`;
@@ -91,8 +91,8 @@ export function addressFormatProblem(format: AddressFormat, curve: Curve): strin
 /**
  * The address of a public key: 33 bytes compressed on secp256k1 and P-256, 32 bytes on Ed25519.
  *
- * @throws Error where `addressFormatProblem` names a problem, and for bytes that are no point of the curve: nobody could
- * ever sign for their address
+ * @throws Error if `addressFormatProblem` names a problem, or if the bytes are not a point of the curve, because nobody could ever sign for
+ *   that address
  */
 export function deriveAddress(format: AddressFormat, curve: Curve, publicKey: Uint8Array): string {
   const derive = byCurve(format)[curve];
@@ -107,14 +107,14 @@ function requirePoint(curve: Curve, publicKey: Uint8Array): void {
 }
 
 const HEX_ACCOUNT = /^0x(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/;
-/** The data part of bech32 leaves out 1, B, I and O (BIP-173). */
+/** The data part of bech32 does not use 1, B, I and O (BIP-173). */
 const UPPER_CASE_BECH32 = /^[A-Z]+1[02-9AC-HJ-NP-Z]+$/;
 const HEX_PUBLIC_KEY = /^(?:[0-9a-fA-F]{64}|0[23][0-9a-fA-F]{64}|04[0-9a-fA-F]{128})$/;
 
 /**
- * The spelling under which an address is looked up. One address has several where its chain says so: hex in any case
- * (Ethereum, Sui, Aptos, public keys), bech32 in upper case (BIP-173), and the forms of TON. All others match exactly.
- * Never throws; what is no address stays as it is.
+ * The spelling under which an address is looked up. On some chains an address has several spellings: hex in any case (Ethereum, Sui, Aptos,
+ * public keys), bech32 in upper case (BIP-173), and the forms of TON. All others must match exactly. Never throws; text that is not an
+ * address is returned unchanged.
  */
 export function normalizeAddress(text: string): string {
   if (HEX_ACCOUNT.test(text) || HEX_PUBLIC_KEY.test(text)) return text.toLowerCase();
@@ -125,8 +125,8 @@ export function normalizeAddress(text: string): string {
 const HEX = /^(?:0x)?[0-9a-fA-F]+$/;
 
 /**
- * How addresses that begin with this text may begin in the spelling under which they are looked up: as it is, and in lowercase where
- * that may be the same address.
+ * The possible beginnings of look-up spellings for addresses that begin with this text: unchanged, and in lowercase if that may be the same
+ * address.
  */
 export function normalizedBeginnings(text: string): string[] {
   const isCaseless = HEX.test(text) || UPPER_CASE_BECH32.test(text);
@@ -142,24 +142,24 @@ function cosmosAddress(prefix: string): Derive {
   return (publicKey) => bech32.encode(prefix, bech32.toWords(hash160(publicKey)));
 }
 
-/** BLAKE2b-256 of the public key after the flag of its signature scheme, which is 0 for Ed25519. */
+/** BLAKE2b-256 of the flag of the signature scheme, 0 for Ed25519, followed by the public key. */
 function suiAddress(publicKey: Uint8Array): string {
   return `0x${toHex(blake2b(concatBytes(Uint8Array.of(0), publicKey), { dkLen: 32 }))}`;
 }
 
-/** SHA3-256 of the public key before the scheme of its authentication, which is 0 for a single Ed25519 key. */
+/** SHA3-256 of the public key followed by the authentication scheme, 0 for a single Ed25519 key. */
 function aptosAddress(publicKey: Uint8Array): string {
   return `0x${toHex(sha3_256(concatBytes(publicKey, Uint8Array.of(0))))}`;
 }
 
-/** StrKey of an account (SEP-23): version byte, public key, checksum with its lower byte first. */
+/** StrKey of an account (SEP-23): version byte, public key, checksum in little-endian order. */
 function stellarAddress(publicKey: Uint8Array): string {
   const versioned = concatBytes(Uint8Array.of(6 << 3), publicKey);
   const checksum = crc16(versioned);
   return base32nopad.encode(concatBytes(versioned, Uint8Array.of(checksum & 0xff, checksum >> 8)));
 }
 
-/** The classic address: account type 0 and the hash of the public key, in an alphabet of XRP's own. */
+/** The classic address: account type 0 and the hash of the public key, in XRP's own alphabet. */
 function xrpAddress(publicKey: Uint8Array): string {
   return base58check(0, hash160(publicKey), base58xrp);
 }

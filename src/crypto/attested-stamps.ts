@@ -6,31 +6,31 @@ import { parseJsonObject, stringField } from "./json-object.ts";
 import { parsePublicKey } from "./public-keys.ts";
 import { verifySignature } from "./verify-signature.ts";
 
-/** Stamps by a key that nobody has registered: a token beside the signature says whose it is. */
+/** Stamps by a key that is not registered: a token next to the signature says whose key it is. */
 
-/** The kinds of token, in the words of the wire. */
+/** The kinds of token, as named in the header. */
 export const attestedSchemes = [
   "STAMP_ATTESTED_SCHEME_P256_VERIFICATION_TOKEN",
   "STAMP_ATTESTED_SCHEME_P256_OIDC",
 ] as const;
 export type AttestedScheme = (typeof attestedSchemes)[number];
 
-/** A well-formed stamp; neither its signature nor its token is verified yet. */
+/** A well-formed stamp; neither its signature nor its token has been verified yet. */
 export interface AttestedStamp {
   scheme: AttestedScheme;
   /** The token, as it was sent. */
   attestation: string;
   /** P-256, compressed, in lowercase hex. */
   publicKey: string;
-  /** The same, letter by letter as it was sent: tokens of OIDC issuers are bound to that. */
+  /** The same, exactly as it was sent, because tokens of OIDC issuers are bound to that spelling. */
   publicKeyAsSent: string;
   /** Strict DER. */
   signature: Buffer;
 }
 
 /**
- * Reads an `X-Stamp-Attested` header: the JSON object {publicKeyAttestation, scheme, publicKey, signature}, sent as it is or as
- * base64 or base64url of it. Other fields are ignored.
+ * Reads an `X-Stamp-Attested` header: the JSON object {publicKeyAttestation, scheme, publicKey, signature}, sent unencoded or in base64 or
+ * base64url. Other fields are ignored.
  *
  * @throws KeysteadError ATTESTED_STAMP_MALFORMED
  */

@@ -10,8 +10,8 @@ import {
 } from "./hpke.ts";
 
 /**
- * The plaintext of imports and exports, encrypted as the clients do: HPKE with the words of the wire as `info`, and both
- * public keys, uncompressed, as associated data.
+ * The plaintext of imports and exports, encrypted as clients do it: HPKE with this fixed `info`, and both public keys, uncompressed, as
+ * associated data.
  */
 const INFO = Buffer.from("turnkey_hpke");
 
@@ -27,7 +27,7 @@ export function openBundle(targetSecret: Uint8Array, message: SealedMessage): Bu
 }
 
 /**
- * A message as the published `decryptCredentialBundle` opens it: base58check of the sender's point, compressed, and the
+ * A message in the form that the published `decryptCredentialBundle` opens: base58check of the sender's compressed point and the
  * ciphertext.
  */
 export function credentialBundle({ encapped, ciphertext }: SealedMessage): string {
@@ -37,10 +37,10 @@ export function credentialBundle({ encapped, ciphertext }: SealedMessage): strin
 
 const POINT_BYTES = 33;
 const CHECKSUM_BYTES = 4;
-/** Characters of base58 for each byte, rounded up. */
+/** Base58 characters per byte, rounded up. */
 const BASE58_EXPANSION = 1.37;
 
-/** The most characters that such a text has around so many bytes of plaintext. */
+/** The maximum length of such a text for a plaintext of this many bytes. */
 export const credentialBundleLength = (plaintextBytes: number): number =>
   Math.ceil((POINT_BYTES + plaintextBytes + HPKE_TAG_BYTES + CHECKSUM_BYTES) * BASE58_EXPANSION);
 

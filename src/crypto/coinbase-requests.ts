@@ -1,6 +1,6 @@
-/** The requests to Coinbase's on-ramp that are made with an organization's key there. */
+/** The requests to Coinbase's on-ramp that use an organization's key. */
 
-/** `token` asks for a token that opens the page of one purchase; `transactions` for what became of a purchase. */
+/** `token` requests a token that opens the page of one purchase; `transactions` requests the status of a purchase. */
 export type CoinbaseRequest = { of: "token" } | { of: "transactions"; transactionId: string };
 
 export function coinbaseRequestLine(request: CoinbaseRequest): { method: "GET" | "POST"; path: string } {

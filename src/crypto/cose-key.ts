@@ -5,7 +5,7 @@ import { recentlyUsed } from "../kernel/recently-used.ts";
 /** A passkey's public key. Algorithms are COSE numbers: ES256 = -7, RS256 = -257. */
 export type CosePublicKey = { algorithm: -7 | -257; key: KeyObject };
 
-/** CTAP2 canonical CBOR as far as it guards against two readings: minimal lengths, definite lengths, no key twice. */
+/** The rules of CTAP2 canonical CBOR that prevent ambiguous encodings: minimal lengths, definite lengths, no duplicate keys. */
 export const CTAP2_CBOR: DecodeOptions = {
   useMaps: true,
   strict: true,
@@ -31,7 +31,7 @@ const CRV_P256 = 1;
 const COORDINATE_BYTES = 32;
 
 const MIN_MODULUS_BITS = 2048;
-/** Beyond these two, verifying is slow and no authenticator is known that goes there. */
+/** Keys beyond these limits are slow to verify, and no known authenticator uses them. */
 const MAX_MODULUS_BITS = 8192;
 const MAX_EXPONENT_BYTES = 8;
 
@@ -39,10 +39,10 @@ const CACHED_KEYS = 10_000;
 const cache = recentlyUsed<CosePublicKey>({ entries: CACHED_KEYS });
 
 /**
- * A passkey's COSE_Key (WebAuthn Level 3, section 6.5.1.1): exactly the required parameters of an ES256 key on P-256 with
- * both coordinates, or of an RS256 key with a modulus of 2048 to 8192 bits and an odd exponent of at least 3.
+ * Parses a passkey's COSE_Key (WebAuthn Level 3, section 6.5.1.1). It must have exactly the required parameters of an ES256 key on P-256
+ * with both coordinates, or of an RS256 key with a modulus of 2048 to 8192 bits and an odd exponent of at least 3.
  *
- * @returns undefined when it is anything else
+ * @returns undefined if it is anything else
  */
 export function parseCosePublicKey(cose: Uint8Array): CosePublicKey | undefined {
   const name = Buffer.from(cose.buffer, cose.byteOffset, cose.byteLength).toString("latin1");
@@ -61,7 +61,7 @@ function importCoseKey(cose: Uint8Array): CosePublicKey | undefined {
     if (type === KTY_EC2 && algorithm === ES256) return importEc2(parameters);
     return type === KTY_RSA && algorithm === RS256 ? importRsa(parameters) : undefined;
   } catch {
-    // Not CBOR, or a point that OpenSSL does not find on the curve.
+    // Not CBOR, or a point that is not on the curve according to OpenSSL.
     return undefined;
   }
 }

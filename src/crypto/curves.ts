@@ -19,15 +19,15 @@ export function decompressPublicKey(curve: WeierstrassCurve, publicKey: Uint8Arr
   return new Uint8Array(ECDH.convertKey(publicKey, "prime256v1", undefined, undefined, "uncompressed") as Buffer);
 }
 
-/** Whether 32 bytes are a secret of the curve: a number from 1 to one below the order of its group. */
+/** Whether 32 bytes are a secret of the curve: a number from 1 to the order of its group minus 1. */
 export function isSecretInRange(curve: WeierstrassCurve, secret: Uint8Array): boolean {
   return curve === "CURVE_SECP256K1" ? secp256k1.privateKeyVerify(secret) : p256.utils.isValidSecretKey(secret);
 }
 
 /**
- * The 33 bytes of the compressed public key of a secret.
+ * The 33-byte compressed public key of a secret.
  *
- * @throws Error where `isSecretInRange` is false
+ * @throws Error if `isSecretInRange` is false
  */
 export function compressedPublicKey(curve: WeierstrassCurve, secret: Uint8Array): Uint8Array {
   if (curve === "CURVE_SECP256K1") return secp256k1.publicKeyCreate(secret, true);

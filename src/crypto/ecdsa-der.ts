@@ -10,10 +10,10 @@ export const P256_ORDER = Buffer.from("ffffffff00000000ffffffffffffffffbce6faada
 export const SECP256K1_ORDER = Buffer.from("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", "hex");
 
 /**
- * Reads an ECDSA-Sig-Value (RFC 3279 section 2.2.3) of a 256-bit curve in strict DER: short minimal lengths, minimal
- * positive INTEGERs, nothing after them, r and s in [1, n-1]. A high s is accepted, because stampers do not normalise.
+ * Reads an ECDSA-Sig-Value (RFC 3279 section 2.2.3) of a 256-bit curve in strict DER: short minimal lengths, minimal positive INTEGERs,
+ * nothing after them, r and s in [1, n-1]. A high s is accepted, because clients do not normalize s.
  *
- * @param order n of the curve; a Buffer holds 32 bytes big-endian
+ * @param order n of the curve; a Buffer contains 32 bytes big-endian
  * @returns 64 bytes r || s, or undefined
  */
 export function parseEcdsaDer(bytes: Uint8Array, order: bigint | Buffer): Buffer | undefined {
@@ -21,8 +21,8 @@ export function parseEcdsaDer(bytes: Uint8Array, order: bigint | Buffer): Buffer
 }
 
 /**
- * The same, and INTEGERs of 32 bytes that begin with zeros it could do without: `toDerSignature` of `@turnkey/crypto`, which wallets stamp
- * with, writes scalars at their full width, so one signature in 256 is such.
+ * Also accepts INTEGERs of 32 bytes with redundant leading zeros. `toDerSignature` of `@turnkey/crypto`, with which wallets stamp, writes
+ * scalars at their full width, so one signature in 256 has one.
  */
 export function parseFixedWidthEcdsaDer(bytes: Uint8Array, order: Buffer): Buffer | undefined {
   return parseSignature(bytes, order, true);
@@ -38,7 +38,7 @@ function parseSignature(bytes: Uint8Array, order: bigint | Buffer, mayBeWide: bo
   return readScalar(bytes, endOfR, n, rs.subarray(SCALAR_BYTES), mayBeWide) === bytes.length ? rs : undefined;
 }
 
-/** Copies the INTEGER at `start` into `target`, right-aligned; the offset after it, or undefined. */
+/** Copies the INTEGER at `start` into `target`, right-aligned. Returns the offset after it, or undefined. */
 function readScalar(
   bytes: Uint8Array,
   start: number,
@@ -54,7 +54,7 @@ function readScalar(
   if (head >= 0x80) return undefined;
   const isPadded = head === 0;
   const isWide = mayBeWide && length === SCALAR_BYTES;
-  // A leading zero is otherwise only right before a set high bit. That refuses zero itself as well.
+  // Otherwise a leading zero is allowed only before a set high bit. That also rejects zero itself.
   if (isPadded && !isWide && (length === 1 || (bytes[first + 1] ?? 0) < 0x80)) return undefined;
   const digits = bytes.subarray(isPadded ? first + 1 : first, end);
   if (digits.length > SCALAR_BYTES) return undefined;

@@ -53,7 +53,7 @@ describe("the published nodes", () => {
   }
 });
 
-/** Public keys of the mnemonic that every wallet's documentation uses, as addresses of those wallets show them. */
+/** Public keys of the mnemonic that the documentation of all wallets uses; those wallets show the matching addresses. */
 describe("the mnemonic of eleven times abandon and about", () => {
   const seed = mnemonicSeed(Buffer.from(`${"abandon ".repeat(11)}about`));
   const keys: [Curve, string, string][] = [

@@ -5,13 +5,13 @@ import { type Curve, compressedPublicKey, isSecretInRange, type WeierstrassCurve
 import type { PathLevel } from "./hd-path.ts";
 import { secp256k1 } from "./secp256k1.ts";
 
-/** A key that has children: 32 bytes each. The caller wipes both. */
+/** A key that can have children; both members are 32 bytes. The caller wipes both. */
 export interface HdNode {
   secret: Uint8Array;
   chainCode: Uint8Array;
 }
 
-/** SLIP-10; the first is that of BIP-32. */
+/** The HMAC keys of SLIP-10; the first one is also that of BIP-32. */
 const SEED_KEYS: Record<Curve, string> = {
   CURVE_SECP256K1: "Bitcoin seed",
   CURVE_P256: "Nist256p1 seed",
@@ -20,8 +20,8 @@ const SEED_KEYS: Record<Curve, string> = {
 const HARDENED = 0x80000000;
 
 /**
- * The secret at a path below a seed: BIP-32 on secp256k1, SLIP-10 on P-256 and Ed25519. On Ed25519 every level is derived
- * as hardened, whether it is written so or not. The caller wipes it.
+ * The secret at a path below a seed: BIP-32 on secp256k1, SLIP-10 on P-256 and Ed25519. On Ed25519 every level is derived as hardened,
+ * whether it is written so or not. The caller wipes the secret.
  */
 export function deriveSecret(curve: Curve, seed: Uint8Array, path: readonly PathLevel[]): Uint8Array {
   let node = masterNode(curve, seed);
@@ -34,7 +34,7 @@ export function deriveSecret(curve: Curve, seed: Uint8Array, path: readonly Path
   return node.secret;
 }
 
-/** Where the first hash is no secret of the curve, it is hashed again in place of the seed (SLIP-10). */
+/** If the first hash is not a valid secret of the curve, the hash is hashed again in place of the seed (SLIP-10). */
 export function masterNode(curve: Curve, seed: Uint8Array): HdNode {
   let digest = hmac(SEED_KEYS[curve], seed);
   while (curve !== "CURVE_ED25519" && !isSecretInRange(curve, digest.subarray(0, 32))) {
@@ -45,7 +45,7 @@ export function masterNode(curve: Curve, seed: Uint8Array): HdNode {
   return { secret: digest.subarray(0, 32), chainCode: digest.subarray(32) };
 }
 
-/** Where there is no key at an index, the hash is taken again over its right half (SLIP-10), which BIP-32 leaves open. */
+/** If an index has no valid key, the hash is computed again over its right half (SLIP-10). BIP-32 does not define this case. */
 export function childNode(curve: Curve, parent: HdNode, { index, hardened }: PathLevel): HdNode {
   const number = Buffer.alloc(4);
   const data: Uint8Array[] = [];

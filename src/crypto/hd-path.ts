@@ -12,10 +12,10 @@ const LONGEST_LEVEL = "/2147483647'".length;
 const MAX_INDEX = 0x7fffffff;
 
 /**
- * Why `path` is no derivation path, to follow the name of a field; undefined when it is one. A path is `m`, then levels
- * that begin with `/`: a decimal index below 2^31 without leading zeros, and `'` where the level is hardened (BIP-32).
- * `h` and `H` for hardened are not taken, so that one path has one spelling. Every curve takes every path: on Ed25519,
- * which has hardened levels alone (SLIP-10), all levels are derived as hardened.
+ * Why `path` is not a derivation path, to follow the name of a field; undefined if it is one. A path is `m`, followed by levels that begin
+ * with `/`: a decimal index below 2^31 without leading zeros, and `'` if the level is hardened (BIP-32). `h` and `H` for hardened are not
+ * accepted, so that a path has a single spelling. Every curve accepts every path: on Ed25519, which has only hardened levels (SLIP-10), all
+ * levels are derived as hardened.
  */
 export function pathProblem(path: string): string | undefined {
   if (path.length > 1 + MAX_PATH_LEVELS * LONGEST_LEVEL) return `is longer than any path of ${MAX_PATH_LEVELS} levels`;
@@ -39,7 +39,7 @@ function levelProblem(level: string): string | undefined {
 /**
  * The levels of a path below the master key; none for `m`.
  *
- * @throws RangeError where `pathProblem` names a problem
+ * @throws RangeError if `pathProblem` names a problem
  */
 export function parsePath(path: string): PathLevel[] {
   const problem = pathProblem(path);

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, createECDH, createHmac, ECDH } from "
 import { wipe } from "../kernel/bytes.ts";
 
 /**
- * HPKE (RFC 9180) in base mode with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM, one message to a key. Points
- * are uncompressed, 65 bytes.
+ * HPKE (RFC 9180) in base mode with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM, for one message per key. Points are
+ * uncompressed, 65 bytes.
  */
 
 const VERSION = Buffer.from("HPKE-v1");
@@ -41,7 +41,7 @@ export function parseP256Point(hex: string): Buffer | undefined {
   }
 }
 
-/** Encrypts to the 65 bytes of `receiver`; `aadOf` makes the associated data of the sender's point. */
+/** Encrypts to the 65 bytes of `receiver`; `aadOf` derives the associated data from the sender's point. */
 export function sealMessage(
   receiver: Uint8Array,
   plaintext: Uint8Array,
@@ -153,7 +153,7 @@ function expand(suite: Uint8Array, secret: Uint8Array, label: string, info: Uint
   return block.subarray(0, length);
 }
 
-/** OpenSSL leaves out leading zeros of a secret. */
+/** OpenSSL omits leading zeros of a secret. */
 function fixedLength(secret: Buffer): Buffer {
   if (secret.length === KEY_BYTES) return secret;
   const whole = Buffer.alloc(KEY_BYTES);

@@ -1,15 +1,15 @@
-/** JSON Web Tokens (RFC 7519) in the compact form of RFC 7515, as far as the service issues them itself. */
+/** JSON Web Tokens (RFC 7519) in the compact form of RFC 7515, for tokens that the service issues. */
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");
 
 /**
- * What is signed: header and claims, base64url, with a dot between them. Published clients decode the claims with a decoder that
- * drops `-` and `_`, so that whatever could bring these about is escaped: the JSON is ASCII without `>`, `?` and `~`.
+ * The input for the signature: header and claims in base64url, separated by a dot. Published clients decode the claims with a decoder that
+ * drops `-` and `_`. So all characters that could produce these are escaped: the JSON is ASCII without `>`, `?` and `~`.
  */
 export const signingInput = (header: object, claims: object): string =>
   `${base64url(JSON.stringify(header))}.${base64url(asciiJson(claims))}`;
 
-/** A compact token of its input and the raw signature, r || s. */
+/** A compact token from its input and the raw signature, r || s. */
 export const compactToken = (input: string, signature: Uint8Array): string =>
   `${input}.${Buffer.from(signature).toString("base64url")}`;
 

@@ -7,12 +7,12 @@ export interface StampingKey {
   privateKey: string;
 }
 
-/** The `X-Stamp` header for `body`: what a client sends, for the command line and for load tests. */
+/** The `X-Stamp` header for `body`, as a client sends it; used by the command line and by load tests. */
 export function makeStamp({ publicKey, privateKey }: StampingKey, body: string | Uint8Array): string {
   return stamper({ publicKey, privateKey })(body);
 }
 
-/** The same with the key imported once. */
+/** The same for many bodies, importing the key once. */
 export function stamper({ publicKey, privateKey }: StampingKey): (body: string | Uint8Array) => string {
   const point = ECDH.convertKey(publicKey, "prime256v1", "hex", undefined, "uncompressed") as Buffer;
   const key = createPrivateKey({

@@ -1,4 +1,4 @@
-/** The word lists of BIP-39 that the public API names, in its words and order. */
+/** The BIP-39 word lists of the public API, by its names and in its order. */
 export const MNEMONIC_LANGUAGES = [
   "MNEMONIC_LANGUAGE_ENGLISH",
   "MNEMONIC_LANGUAGE_SIMPLIFIED_CHINESE",
@@ -12,6 +12,6 @@ export const MNEMONIC_LANGUAGES = [
 ] as const;
 export type MnemonicLanguage = (typeof MNEMONIC_LANGUAGES)[number];
 
-/** Words of a mnemonic: 128, 160, 192, 224 or 256 bits of entropy (BIP-39). */
+/** Lengths of mnemonics in words, for 128, 160, 192, 224 or 256 bits of entropy (BIP-39). */
 export const MNEMONIC_LENGTHS = [12, 15, 18, 21, 24] as const;
 export type MnemonicLength = (typeof MNEMONIC_LENGTHS)[number];

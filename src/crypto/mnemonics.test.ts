@@ -62,7 +62,7 @@ describe("the published mnemonics", () => {
       const found = languageOfMnemonic(mnemonic);
       if (found === language) continue;
       elsewhere++;
-      // The two Chinese lists share characters, in the same places.
+      // The two Chinese lists share characters, at the same indexes.
       assert.equal(language, "MNEMONIC_LANGUAGE_TRADITIONAL_CHINESE");
       assert.equal(found, "MNEMONIC_LANGUAGE_SIMPLIFIED_CHINESE");
     }

@@ -25,12 +25,12 @@ const wordlists: Record<MnemonicLanguage, string[]> = {
   MNEMONIC_LANGUAGE_SPANISH: spanish,
 };
 
-/** Three words carry 32 bits of entropy and one of checksum. */
+/** Three words encode 32 bits of entropy and one bit of checksum. */
 const ENTROPY_BYTES_PER_WORD = 4 / 3;
 const SEED_ROUNDS = 2048;
 const SEED_BYTES = 64;
 
-/** Fresh English words. */
+/** A random mnemonic in English. */
 export function generateMnemonic(length: MnemonicLength): string {
   const entropy = randomBytes(length * ENTROPY_BYTES_PER_WORD);
   try {
@@ -46,9 +46,9 @@ export function mnemonicFromEntropy(entropy: Uint8Array, language: MnemonicLangu
 }
 
 /**
- * The entropy of a mnemonic in one language, or undefined if it is not valid there: 12, 15, 18, 21 or 24 words of the list,
- * one space between, the checksum right; compared in NFKD, so that composed letters and the wide space of Japanese count.
- * The caller wipes it.
+ * The entropy of a mnemonic in one language, or undefined if it is not valid in that language: 12, 15, 18, 21 or 24 words of the list,
+ * separated by one space, with a correct checksum. The comparison uses NFKD, so that composed letters and the wide space of Japanese are
+ * accepted. The caller wipes the entropy.
  */
 export function entropyOfMnemonic(mnemonic: string, language: MnemonicLanguage): Uint8Array | undefined {
   try {
@@ -59,8 +59,8 @@ export function entropyOfMnemonic(mnemonic: string, language: MnemonicLanguage):
 }
 
 /**
- * The language in which a mnemonic is valid, or undefined if there is none. Lists share words, so that it can be valid in
- * several; the first in the order of the public API counts. Its seed does not depend on that.
+ * The language in which a mnemonic is valid, or undefined if there is none. Word lists overlap, so it can be valid in several; the first
+ * one in the order of the public API is returned. The seed does not depend on the language.
  */
 export function languageOfMnemonic(mnemonic: string): MnemonicLanguage | undefined {
   return MNEMONIC_LANGUAGES.find((language) => {
@@ -71,8 +71,8 @@ export function languageOfMnemonic(mnemonic: string): MnemonicLanguage | undefin
 }
 
 /**
- * The words of `language` for the entropy of a valid mnemonic; the words themselves if they are of that language. BIP-39
- * makes seeds of words, not of entropy: those of another language have another seed, and other keys.
+ * The words of `language` for the entropy of a valid mnemonic; the words themselves if they are in that language. BIP-39 derives seeds from
+ * words, not from entropy, so words of another language have another seed and other keys.
  */
 export function translateMnemonic(mnemonic: string, language: MnemonicLanguage): string {
   const already = entropyOfMnemonic(mnemonic, language);
@@ -90,7 +90,7 @@ export function translateMnemonic(mnemonic: string, language: MnemonicLanguage):
   }
 }
 
-/** The 64 bytes of the seed of a mnemonic and a passphrase, both in UTF-8. The caller wipes it. */
+/** The 64-byte seed of a mnemonic and a passphrase, both in UTF-8. The caller wipes it. */
 export function mnemonicSeed(mnemonic: Uint8Array, passphrase: Uint8Array = new Uint8Array()): Buffer {
   const password = normalized(mnemonic);
   const tail = normalized(passphrase);
@@ -102,7 +102,7 @@ export function mnemonicSeed(mnemonic: Uint8Array, passphrase: Uint8Array = new 
   }
 }
 
-/** NFKD of UTF-8, always a copy. ASCII is its own, so that most secrets never become a string, which nothing can wipe. */
+/** The NFKD form of UTF-8, always a copy. ASCII is already in NFKD, so most secrets never become a string, which could not be wiped. */
 function normalized(bytes: Uint8Array): Buffer {
   const copy = Buffer.from(bytes);
   if (isAscii(bytes)) return copy;

@@ -1,11 +1,11 @@
 import { MAX_URL_LENGTH } from "../kernel/limits.ts";
 
 /**
- * The pages on which MoonPay sells. It takes such a URL with an HMAC-SHA-256 of its search part, the question mark included,
- * under the secret of whoever sends people there.
+ * The URLs of MoonPay's widget for buying. MoonPay requires a signature: an HMAC-SHA-256 of the URL's search part, including the question
+ * mark, with the secret of the account that sends people there.
  */
 
-/** What a purchase is preset to, in MoonPay's own words. */
+/** The presets of a purchase, by MoonPay's own names. */
 export interface MoonPayPurchase {
   /** The publishable key. */
   apiKey: string;
@@ -40,7 +40,7 @@ export function moonPayUrl(purchase: MoonPayPurchase, sandbox: boolean): URL {
   return url;
 }
 
-/** A URL of MoonPay that somebody else put together; `problem` continues a sentence that begins with the field's name. */
+/** A MoonPay URL that somebody else built; `problem` continues a sentence that begins with the field's name. */
 export function parseMoonPayUrl(text: string, sandbox: boolean): { url: URL } | { problem: string } {
   if (text.length > MAX_URL_LENGTH) return { problem: `is longer than ${MAX_URL_LENGTH} characters` };
   const url = /^https:\/\/[a-z]/i.test(text) && !/[\s\\#]/.test(text) ? URL.parse(text) : null;
@@ -54,6 +54,6 @@ export function parseMoonPayUrl(text: string, sandbox: boolean): { url: URL } | 
   return { url };
 }
 
-/** The URL with its signature, which stands last. */
+/** The URL with its signature, which comes last. */
 export const withMoonPaySignature = (url: URL, signature: string): string =>
   `${url.href}&signature=${encodeURIComponent(signature)}`;

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 
-/** Crockford's Base32: no I, L, O and U. */
+/** Crockford's Base32: without I, L, O and U. */
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const DIGITS = "0123456789";
 
@@ -10,6 +10,6 @@ export const generateCode = (length: number, alphanumeric: boolean): string => {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join("");
 };
 
-/** What people type for a code comes to the same text: without case, spaces and hyphens, and with the digits that letters look like. */
+/** Normalizes what people type for a code: ignores case, spaces and hyphens, and turns letters that look like digits into digits. */
 export const normalizeCode = (typed: string): string =>
   typed.replace(/[\s-]/g, "").toUpperCase().replace(/[IL]/g, "1").replace(/O/g, "0");

@@ -1,4 +1,4 @@
-/** A hash as wallets sign it where it is neither a transaction nor typed data: a message of 32 bytes (EIP-191), before it is hashed. */
+/** A message of 32 bytes before it is hashed (EIP-191): the form in which wallets sign a hash that is neither a transaction nor typed data. */
 
 const PREFIX = Buffer.from("\x19Ethereum Signed Message:\n32");
 

@@ -3,7 +3,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { recentlyUsed } from "../kernel/recently-used.ts";
 import { secp256k1 } from "./secp256k1.ts";
 
-/** Curves of API keys, in the words of the wire. */
+/** Curves of API keys, as named in the API. */
 export type ApiKeyCurve = "API_KEY_CURVE_P256" | "API_KEY_CURVE_SECP256K1" | "API_KEY_CURVE_ED25519";
 
 const COMPRESSED_POINT = /^0[23][0-9a-f]{64}$/;
@@ -13,13 +13,13 @@ const CACHED_KEYS = 10_000;
 const cache = recentlyUsed<KeyObject>({ entries: CACHED_KEYS });
 
 /**
- * The public key that a credential names: 33 bytes of a compressed point (SEC 1 section 2.3.3) for the EC curves, 32 bytes
- * (RFC 8032 section 5.1.2) for Ed25519, in hex of either case. Refused are other lengths and encodings, coordinates not
- * below the field prime, points off the curve, and Ed25519 points of small order, for which one signature fits any message.
+ * The public key of a credential: 33 bytes of a compressed point (SEC 1 section 2.3.3) for the EC curves, 32 bytes (RFC 8032 section 5.1.2)
+ * for Ed25519, in hex of either case. Other lengths and encodings are rejected, as are coordinates not below the field prime, points off
+ * the curve, and Ed25519 points of small order, for which one signature is valid for any message.
  *
- * Importing a point costs about as much as verifying a signature, so valid keys are kept, least recently used first out.
+ * Importing a point costs about as much as verifying a signature, so valid keys are cached, with least-recently-used eviction.
  *
- * @returns undefined when it is not a usable key
+ * @returns undefined if it is not a usable key
  */
 export function parsePublicKey(curve: ApiKeyCurve, hex: string): KeyObject | undefined {
   const exact = cache.get(curve + hex);
@@ -32,7 +32,7 @@ export function parsePublicKey(curve: ApiKeyCurve, hex: string): KeyObject | und
   return key;
 }
 
-/** The one spelling under which a public key is stored and looked up: lowercase hex. Undefined for what `parsePublicKey` refuses. */
+/** The canonical spelling for storing and looking up a public key: lowercase hex. Undefined if `parsePublicKey` rejects it. */
 export function normalizePublicKey(curve: ApiKeyCurve, hex: string): string | undefined {
   return parsePublicKey(curve, hex) ? hex.toLowerCase() : undefined;
 }
@@ -45,7 +45,7 @@ function importPublicKey(curve: ApiKeyCurve, hex: string): KeyObject | undefined
     if (curve === "API_KEY_CURVE_ED25519") return importEd25519(bytes);
     return curve === "API_KEY_CURVE_P256" ? importP256(bytes) : importSecp256k1(bytes);
   } catch {
-    // All three libraries throw for a point off the curve and for a coordinate not below the field prime.
+    // All three libraries throw if a point is off the curve or a coordinate is not below the field prime.
     return undefined;
   }
 }
@@ -67,7 +67,7 @@ function importEcPoint(crv: string, point: Buffer): KeyObject {
 }
 
 function importEd25519(bytes: Buffer): KeyObject | undefined {
-  // OpenSSL takes any 32 bytes; the strict decoder of RFC 8032 section 5.1.3 refuses y >= p and what is off the curve.
+  // OpenSSL accepts any 32 bytes. The strict decoder of RFC 8032 section 5.1.3 rejects y >= p and points off the curve.
   if (ed25519.Point.fromBytes(bytes, false).isSmallOrder()) return undefined;
   return createPublicKey({ format: "jwk", key: { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") } });
 }

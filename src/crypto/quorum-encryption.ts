@@ -3,8 +3,8 @@ import { wipe } from "../kernel/bytes.ts";
 import { receiverPublicKey } from "./hpke.ts";
 
 /**
- * The scheme of QuorumOS, in which clients encrypt OAuth 2.0 client secrets and pull secrets to a P-256 key of the service, and shares of
- * quorum keys travel: ECDH, HMAC-SHA-512 and AES-256-GCM in an envelope of Borsh. It is not HPKE.
+ * The encryption scheme of QuorumOS: ECDH, HMAC-SHA-512 and AES-256-GCM in a Borsh envelope. It is not HPKE. Clients use it to encrypt
+ * OAuth 2.0 client secrets and pull secrets to a P-256 key of the service, and shares of quorum keys are encrypted with it.
  */
 
 const NONCE_BYTES = 12;
@@ -15,7 +15,7 @@ const KEY_BYTES = 32;
 const KEY_MESSAGE = Buffer.from("qos_encryption_hmac_message");
 const POINT_LENGTH = Uint8Array.of(POINT_BYTES);
 
-/** Bytes of an envelope around so many bytes of plaintext. */
+/** The size of an envelope for a plaintext of this many bytes. */
 export const quorumEnvelopeBytes = (plaintextBytes: number): number =>
   NONCE_BYTES + POINT_BYTES + LENGTH_BYTES + plaintextBytes + TAG_BYTES;
 
@@ -66,7 +66,7 @@ export function openQuorumEnvelope(receiverSecret: Uint8Array, envelope: Uint8Ar
 const associatedData = (sender: Uint8Array, receiver: Uint8Array): Buffer =>
   Buffer.concat([sender, POINT_LENGTH, receiver, POINT_LENGTH]);
 
-/** The key that one of the two makes with the point of the `other`. */
+/** The key that each of the two parties derives with the point of the `other`. */
 function messageKey(
   own: ECDH,
   { sender, receiver, other }: { sender: Uint8Array; receiver: Uint8Array; other: Uint8Array },

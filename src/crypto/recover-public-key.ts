@@ -1,10 +1,10 @@
 import { secp256k1 } from "./secp256k1.ts";
 
 /**
- * The 33 bytes of the compressed secp256k1 public key whose signature this is (SEC 1, section 4.1.6).
+ * The 33-byte compressed secp256k1 public key that made this signature (SEC 1, section 4.1.6).
  *
  * @param signature 64 bytes r ‖ s
- * @returns undefined where r or s is out of range, or no key fits
+ * @returns undefined if r or s is out of range, or no key matches
  */
 export function recoverPublicKey(digest: Uint8Array, signature: Uint8Array, recovery: 0 | 1): Uint8Array | undefined {
   try {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { toHex, wipe } from "../kernel/bytes.ts";
 import { secp256k1 } from "./secp256k1.ts";
 
-/** Schnorr signatures (BIP-340) and the tweak of Taproot keys (BIP-341), over the scalars and points of libsecp256k1. */
+/** Schnorr signatures (BIP-340) and the tweak of Taproot keys (BIP-341), using the scalars and points of libsecp256k1. */
 
 const ORDER = Buffer.from("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", "hex");
 const NO_AUX = new Uint8Array(32);
@@ -11,10 +11,10 @@ const EVEN = 2;
 const ODD = 3;
 
 /**
- * The 64 bytes of a signature over a message of any length.
+ * Signs a message of any length; returns 64 bytes.
  *
  * @param aux 32 bytes that are hashed into the nonce; zeros make the signature deterministic
- * @throws Error for a secret out of range
+ * @throws Error if the secret is out of range
  */
 export function signSchnorr(secret: Uint8Array, message: Uint8Array, aux: Uint8Array = NO_AUX): Uint8Array {
   const { x, secret: even } = evenKey(secret);
@@ -37,7 +37,7 @@ export function verifySchnorr(publicKey: Uint8Array, message: Uint8Array, signat
   const r = signature.subarray(0, 32);
   const challenge = modOrder(taggedHash("BIP0340/challenge", r, publicKey, message));
   try {
-    // R = s·G − e·P; the library throws for a coordinate off the curve, for numbers out of range and for infinity.
+    // R = s·G − e·P. The library throws for a coordinate off the curve, for numbers out of range and for infinity.
     const point = Buffer.concat([Uint8Array.of(EVEN), publicKey]);
     const negated = secp256k1.publicKeyTweakMul(point, secp256k1.privateKeyNegate(challenge), true);
     const nonce = secp256k1.publicKeyTweakAdd(negated, signature.subarray(32), true);
@@ -55,21 +55,21 @@ export function xOnlyPublicKey(secret: Uint8Array): Uint8Array {
 /**
  * The secret that spends an output of this key by the key path (BIP-341). The caller wipes it.
  *
- * @param merkleRoot 32 bytes of the script tree; none for an output without one
+ * @param merkleRoot 32 bytes of the script tree; empty for an output without one
  */
 export function taprootSecret(secret: Uint8Array, merkleRoot: Uint8Array = NO_TREE): Uint8Array {
   const { x, secret: even } = evenKey(secret);
   return secp256k1.privateKeyTweakAdd(even, taggedHash("TapTweak", x, merkleRoot));
 }
 
-/** The x coordinate of a key, and a copy of its secret, negated where y is odd. The caller wipes the copy. */
+/** The x coordinate of a key, and a copy of its secret, negated if y is odd. The caller wipes the copy. */
 function evenKey(secret: Uint8Array): { x: Uint8Array; secret: Uint8Array } {
   const point = secp256k1.publicKeyCreate(secret, true);
   const copy = Uint8Array.from(secret);
   return { x: point.subarray(1), secret: point[0] === ODD ? secp256k1.privateKeyNegate(copy) : copy };
 }
 
-/** 32 bytes as a number modulo the order, in place. One hash in 2^127 is not below it. */
+/** Reduces 32 bytes modulo the order, in place. One hash in 2^127 is not below it. */
 export function modOrder(bytes: Buffer): Buffer {
   if (Buffer.compare(bytes, ORDER) < 0) return bytes;
   const rest = BigInt(`0x${toHex(bytes)}`) - BigInt(`0x${toHex(ORDER)}`);

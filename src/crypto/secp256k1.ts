@@ -1,18 +1,18 @@
 import { createRequire } from "node:module";
 
 /**
- * libsecp256k1 itself. The package would load an implementation in JavaScript in its place where it has none for the platform,
- * and say nothing: slower by far, and neither constant in time nor what this service is tested with. So its binding is loaded
- * alone. Without it nothing here signs or verifies, and the signer does not open.
+ * The native binding of libsecp256k1. If the package has no binary for the platform, it silently loads an implementation in JavaScript,
+ * which is far slower, not constant-time, and not what this service is tested with. So only the binding is loaded. Without it nothing here
+ * signs or verifies, and the signer does not open.
  */
 
 type Library = typeof import("secp256k1");
 
 const loaded = load();
 
-/** Undefined, and of no use, where `secp256k1Problem` says why. */
+/** Undefined if the library could not be loaded; `secp256k1Problem` says why. */
 export const secp256k1 = loaded.library as Library;
-/** Why the library could not be loaded, and the remedy, in words for the operator. */
+/** Why the library could not be loaded, and the remedy, as a message for the operator. */
 export const secp256k1Problem = loaded.problem;
 
 function load(): { library?: Library; problem?: string } {

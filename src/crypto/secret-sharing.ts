@@ -2,14 +2,15 @@ import { randomBytes } from "node:crypto";
 import { wipe } from "../kernel/bytes.ts";
 
 /**
- * Shamir's sharing of a secret, byte by byte over GF(2^8) with the polynomial x^8 + x^4 + x^3 + x + 1 (FIPS 197, section 4). A share is
- * its index, one byte from 1, and as many bytes as the secret has. `threshold` of them make the secret again; fewer tell nothing of it.
+ * Shamir's secret sharing, byte by byte over GF(2^8) with the polynomial x^8 + x^4 + x^3 + x + 1 (FIPS 197, section 4). A share is its
+ * index, one byte starting at 1, followed by as many bytes as the secret has. Any `threshold` shares reconstruct the secret; fewer reveal
+ * nothing about it.
  */
 
 const MAX_SHARES = 255;
 const REDUCTION = 0x1b;
 
-/** Bytes of a share of a secret of so many bytes. */
+/** The size of a share for a secret of this many bytes. */
 export const shareBytes = (secretBytes: number): number => 1 + secretBytes;
 
 /** The caller wipes the shares. */
@@ -23,7 +24,7 @@ export function splitSecret(
     share[0] = index + 1;
     return share;
   });
-  // The coefficients beside the secret, which is the one of x^0.
+  // All coefficients except that of x^0, which is the secret.
   const others = randomBytes((threshold - 1) * secret.length);
   for (const share of shares) {
     const x = share[0] as number;
@@ -40,8 +41,8 @@ export function splitSecret(
 }
 
 /**
- * The secret that these shares were made of, if they are enough and right: nothing in them tells. Undefined for shares that are not of one
- * length, or of which two have the same index. The caller wipes it.
+ * The secret that these shares were made from, if they are enough and correct, which cannot be detected. Undefined if the shares differ in
+ * length or two have the same index. The caller wipes it.
  */
 export function combineShares(shares: readonly Uint8Array[]): Buffer | undefined {
   const [first] = shares;
@@ -50,7 +51,7 @@ export function combineShares(shares: readonly Uint8Array[]): Buffer | undefined
   if (indexes.includes(0) || new Set(indexes).size < indexes.length) return undefined;
   const secret = Buffer.alloc(first.length - 1);
   for (const share of shares) {
-    // Lagrange's polynomial of this share at 0; to subtract is to add.
+    // Lagrange's polynomial of this share at 0; subtraction equals addition.
     const x = share[0] as number;
     const others = indexes.filter((each) => each !== x);
     const weight = others.reduce((product, each) => multiply(product, multiply(each, inverse(each ^ x))), 1);
@@ -61,7 +62,7 @@ export function combineShares(shares: readonly Uint8Array[]): Buffer | undefined
   return secret;
 }
 
-/** Without branches and tables: how long it takes tells nothing of the factors. */
+/** Without branches and tables, so that the time reveals nothing about the factors. */
 function multiply(a: number, b: number): number {
   let product = 0;
   let shifted = a;
@@ -72,7 +73,7 @@ function multiply(a: number, b: number): number {
   return product;
 }
 
-/** Of an index, which is no secret: its 254th power. */
+/** The inverse of an index, which is not secret: its 254th power. */
 function inverse(a: number): number {
   let power = a;
   for (let times = 0; times < 6; times++) power = multiply(multiply(power, power), a);

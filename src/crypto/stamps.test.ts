@@ -26,7 +26,7 @@ const vectors = JSON.parse(
   readFileSync(new URL("../../test/vectors/stamps/stamps.json", import.meta.url), "utf8"),
 ) as Vector[];
 
-/** The same judgement by other code: noble verifies the signature with the rules of the scheme. */
+/** The same check by independent code: noble verifies the signature by the rules of the scheme. */
 function isSignedAccordingToNoble(stamp: ApiKeyStamp, body: Buffer): boolean {
   const publicKey = Buffer.from(stamp.publicKey, "hex");
   const sha256 = createHash("sha256").update(body).digest();
@@ -141,7 +141,7 @@ suite("stamps at the edges", () => {
     };
     let count = 0;
     let found = stampOf(Buffer.from("{}"));
-    // One in 512 begins with a zero that could be left out.
+    // One in 512 begins with a redundant zero.
     while (found.raw[0] !== 0 || (found.raw[1] ?? 0) >= 0x80) found = stampOf(Buffer.from(`{"n":${count++}}`));
     assert.ok(await verifyApiKeyStamp(decodeApiKeyStamp(found.header), found.body));
     const ofAnother = { ...found.stamp, scheme: "SIGNATURE_SCHEME_TK_API_SECP256K1" };

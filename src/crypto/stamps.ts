@@ -9,17 +9,17 @@ import { type ApiKeyCurve, parsePublicKey } from "./public-keys.ts";
 import { secp256k1 } from "./secp256k1.ts";
 import { verifySignature } from "./verify-signature.ts";
 
-/** What wallets of Ethereum sign with: `personal_sign`. */
+/** The scheme of Ethereum wallets: `personal_sign`. */
 const EIP191 = "SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191";
 
-/** Signature schemes of the `X-Stamp` header, in the words of the wire. */
+/** Signature schemes of the `X-Stamp` header. */
 export type ApiKeyScheme =
   | "SIGNATURE_SCHEME_TK_API_P256"
   | "SIGNATURE_SCHEME_TK_API_SECP256K1"
   | "SIGNATURE_SCHEME_TK_API_ED25519"
   | typeof EIP191;
 
-/** A well-formed stamp whose signature is still to be verified. */
+/** A well-formed stamp whose signature has not been verified yet. */
 export type ApiKeyStamp = {
   scheme: ApiKeyScheme;
   curve: ApiKeyCurve;
@@ -48,12 +48,12 @@ const ED25519_SIGNATURE_BYTES = 64;
 /** Order L of the Ed25519 group, 32 bytes little-endian (RFC 8032 section 5.1). */
 const ED25519_ORDER = Buffer.from("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010", "hex");
 
-/** How much is hashed in JavaScript before other requests get their turn: about 3 ms. */
+/** How much is hashed in JavaScript before other requests may run: about 3 ms. */
 const KECCAK_CHUNK_BYTES = 64 * 1024;
 
 /**
- * Reads an `X-Stamp` header: unpadded base64url of the JSON object {publicKey, signature, scheme}; other fields are
- * ignored. The ECDSA schemes carry strict DER in hex (EIP-191 also with scalars at their full width), Ed25519 its 64 bytes in hex.
+ * Reads an `X-Stamp` header: unpadded base64url of the JSON object {publicKey, signature, scheme}; other fields are ignored. Signatures of
+ * the ECDSA schemes are strict DER in hex (EIP-191 also with scalars at their full width), those of Ed25519 are 64 bytes in hex.
  *
  * @throws KeysteadError STAMP_MALFORMED
  */
@@ -89,7 +89,7 @@ function decodeSignature(scheme: string, curve: ApiKeyCurve, bytes: Buffer): Buf
   return parse(bytes, order) ?? refuse("`signature` must be an ECDSA signature in strict DER");
 }
 
-/** RFC 8032 section 5.1.7: a signature with S >= L is another spelling of a valid one. */
+/** RFC 8032 section 5.1.7: a signature with S >= L is a second encoding of a valid one. */
 function isEd25519Signature(bytes: Buffer): boolean {
   if (bytes.length !== ED25519_SIGNATURE_BYTES) return false;
   for (let i = 31; i >= 0; i--) {
@@ -111,14 +111,14 @@ export async function verifyApiKeyStamp(stamp: ApiKeyStamp, body: Uint8Array): P
     const key = parsePublicKey(stamp.curve, stamp.publicKey);
     if (!key) return false;
     if (stamp.curve === "API_KEY_CURVE_ED25519") return await verifySignature(null, body, key, stamp.signature);
-    // DER, because node:crypto would turn r || s into DER on this thread, at about the cost of verifying.
+    // DER, because node:crypto would convert r || s to DER on this thread, at about the cost of verifying.
     return await verifySignature("sha256", body, key, stamp.signatureAsSent);
   } catch {
     return false;
   }
 }
 
-/** node:crypto cannot verify a ready digest, so this scheme goes to libsecp256k1, which accepts only a low s. */
+/** node:crypto cannot verify a precomputed digest, so libsecp256k1 verifies this scheme. It accepts only a low s. */
 async function verifyEip191(stamp: ApiKeyStamp, body: Uint8Array): Promise<boolean> {
   const digest = await hashPersonalMessage(body);
   const lowS = secp256k1.signatureNormalize(Uint8Array.from(stamp.signature));

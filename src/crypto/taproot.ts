@@ -5,10 +5,10 @@ const { lift_x: liftX, taggedHash, pointToBytes } = schnorr.utils;
 const { BASE, Fn } = schnorr.Point;
 
 /**
- * The scalar by which an internal key is moved to become the output key (BIP-341, "taproot_tweak_pubkey"). Without
- * `merkleRoot`, the root of a script tree, it commits to there being no script path, as BIP-86 has it.
+ * The scalar that tweaks an internal key into the output key (BIP-341, "taproot_tweak_pubkey"). Without `merkleRoot`, the root of a script
+ * tree, it commits to having no script path, as in BIP-86.
  *
- * @throws RangeError for an internal key that has not 32 bytes, and where the hash is no scalar, which nobody has ever seen
+ * @throws RangeError if the internal key is not 32 bytes, or if the hash is not a valid scalar, which nobody has ever seen
  */
 export function taprootTweak(internalXOnly: Uint8Array, merkleRoot: Uint8Array = new Uint8Array()): bigint {
   if (internalXOnly.length !== 32) throw new RangeError("an x-only public key has 32 bytes");
@@ -18,12 +18,12 @@ export function taprootTweak(internalXOnly: Uint8Array, merkleRoot: Uint8Array =
 }
 
 /**
- * The x-only output key, 32 bytes, of an x-only internal key of 32 bytes: what a P2TR address shows (BIP-341).
+ * The x-only output key, 32 bytes, of an x-only internal key of 32 bytes: the content of a P2TR address (BIP-341).
  *
- * @throws Error for an internal key of another length or off the curve
+ * @throws Error if the internal key has another length or is off the curve
  */
 export function taprootOutputKey(internalXOnly: Uint8Array, merkleRoot?: Uint8Array): Uint8Array {
   const tweak = taprootTweak(internalXOnly, merkleRoot);
-  // Both summands are public, so nothing is lost where the multiplication takes different times.
+  // Both summands are public, so a multiplication with variable time reveals nothing.
   return pointToBytes(liftX(bytesToNumberBE(internalXOnly)).add(BASE.multiplyUnsafe(tweak)));
 }

@@ -2,10 +2,10 @@ import { createPublicKey, type KeyObject, type VerifyKeyObjectInput, verify } fr
 import { decompressPublicKey } from "./curves.ts";
 
 /**
- * `crypto.verify` on a thread of the pool, so that the event loop does not wait for it.
+ * `crypto.verify` on a thread of the pool, so that it does not block the event loop.
  *
  * @param hash digest name, or null for Ed25519
- * @returns false for a wrong signature and for any failure; never rejects
+ * @returns false for a wrong signature and for any error; never rejects
  */
 export function verifySignature(
   hash: "sha256" | null,
@@ -26,7 +26,7 @@ export function verifySignature(
  * A P-256 key as a JSON Web Key (RFC 7518, section 6.2).
  *
  * @param publicKey hex, compressed
- * @throws for what is no point of the curve
+ * @throws if it is not a point of the curve
  */
 export function p256Jwk(publicKey: string): { kty: "EC"; crv: "P-256"; x: string; y: string } {
   const point = Buffer.from(decompressPublicKey("CURVE_P256", Buffer.from(publicKey, "hex")));
@@ -34,7 +34,7 @@ export function p256Jwk(publicKey: string): { kty: "EC"; crv: "P-256"; x: string
   return { kty: "EC", crv: "P-256", x: x.toString("base64url"), y: y.toString("base64url") };
 }
 
-/** The same to verify raw signatures with, r || s. */
+/** The same key for verifying raw signatures, r || s. */
 export const p256VerificationKey = (publicKey: string): { key: KeyObject; dsaEncoding: "ieee-p1363" } => ({
   key: createPublicKey({ key: p256Jwk(publicKey), format: "jwk" }),
   dsaEncoding: "ieee-p1363",

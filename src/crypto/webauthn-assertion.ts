@@ -8,7 +8,7 @@ import { parseJsonObject, stringField } from "./json-object.ts";
 import { verifySignature } from "./verify-signature.ts";
 import { bytesFromPaddedBase64Url, isAllowedOrigin, parseAuthenticatorData, parseClientData } from "./webauthn-data.ts";
 
-/** A well-formed passkey stamp whose assertion is still to be verified. */
+/** A well-formed passkey stamp whose assertion has not been verified yet. */
 export type WebAuthnStamp = {
   /** Unpadded base64url. */
   credentialId: string;
@@ -17,7 +17,7 @@ export type WebAuthnStamp = {
   signature: Buffer;
 };
 
-/** What is stored of the passkey that a stamp names. */
+/** The stored data of the passkey that a stamp names. */
 export type WebAuthnCredential = {
   /** COSE_Key. */
   publicKey: Buffer;
@@ -28,8 +28,8 @@ export type WebAuthnCredential = {
 };
 
 /**
- * Reads an `X-Stamp-WebAuthn` header: the JSON object {authenticatorData, clientDataJson, credentialId, signature}, its
- * values base64url with or without padding, sent as it is or as base64 or base64url of it. Other fields are ignored.
+ * Reads an `X-Stamp-WebAuthn` header: the JSON object {authenticatorData, clientDataJson, credentialId, signature}, whose values are
+ * base64url with or without padding. It may be sent unencoded or in base64 or base64url. Other fields are ignored.
  *
  * @throws KeysteadError WEBAUTHN_STAMP_MALFORMED
  */
@@ -62,9 +62,9 @@ function refuseStamp(reason: string): never {
 }
 
 /**
- * Verifies a passkey's assertion over a request body (WebAuthn Level 3, section 7.2). The challenge is the 64 ASCII bytes
- * of the lowercase hex SHA-256 of the body. User verification is not asked for, and signature counters are not compared:
- * synchronized passkeys have none.
+ * Verifies a passkey's assertion over a request body (WebAuthn Level 3, section 7.2). The challenge is the 64 ASCII bytes of the lowercase
+ * hex SHA-256 of the body. User verification is not required, and signature counters are not compared, because synchronized passkeys have
+ * none.
  *
  * @param body the raw request body as received
  * @throws KeysteadError WEBAUTHN_SIGNATURE_INVALID
@@ -85,8 +85,8 @@ export async function verifyWebAuthnStamp(
 }
 
 /**
- * The part of it that holds for ever: that the key with this COSE_Key signed the body. Origin and relying party were held
- * against the rules of their day.
+ * The part of the verification that stays valid over time: that the key with this COSE_Key signed the body. Origin and relying party were
+ * checked against the rules in force at that time.
  *
  * @throws KeysteadError WEBAUTHN_SIGNATURE_INVALID
  */

@@ -20,19 +20,19 @@ export type Attestation = {
   credentialId: string;
   clientDataJson: string;
   attestationObject: string;
-  /** Where the attestation stands in the request, as in `authenticators.0.attestation`. `challenge` stands beside it. */
+  /** The path of the attestation in the request, such as `authenticators.0.attestation`. `challenge` is next to it. */
   field: string;
   /** Undefined = any. */
   allowedOrigins?: readonly string[] | undefined;
 };
 
-/** A passkey to be stored. */
+/** A passkey to store. */
 export type RegisteredCredential = {
   /** Unpadded base64url. */
   credentialId: string;
-  /** COSE_Key, byte for byte as the authenticator wrote it. */
+  /** COSE_Key, byte for byte as written by the authenticator. */
   publicKey: Buffer;
-  /** UUID of the authenticator's model; all zeros when it does not say. */
+  /** UUID of the authenticator's model; all zeros if the authenticator does not reveal it. */
   aaguid: string;
   attestationType: "none" | "packed";
   /** SHA-256 of the relying party's ID. */
@@ -48,16 +48,16 @@ type AttestationObject = {
   credential: AttestedCredential;
 };
 
-/** Refuses with the name of the faulty part. */
+/** Rejects, naming the faulty part. */
 type RefusePart = (part: "credentialId" | "clientDataJson" | "attestationObject", reason: string) => never;
 
 const ES256 = -7;
 const RS256 = -257;
 
 /**
- * Verifies the registration of a passkey (WebAuthn Level 3, section 7.1) with attestation `none` or `packed` and an ES256
- * or RS256 key. User verification is not asked for, and a certificate is not traced to a root, so `packed` proves
- * possession of the key and not the make of the authenticator.
+ * Verifies the registration of a passkey (WebAuthn Level 3, section 7.1) with attestation `none` or `packed` and an ES256 or RS256 key.
+ * User verification is not required, and certificates are not traced to a root, so `packed` proves possession of the key, but not the make
+ * of the authenticator.
  *
  * @throws KeysteadError ATTESTATION_INVALID
  */
@@ -83,7 +83,7 @@ export async function verifyAttestation(attestation: Attestation): Promise<Regis
   };
 }
 
-/** What a registration that was verified once says of its passkey, as it is stored; undefined for what is none. */
+/** The passkey in a registration that was verified before, in its stored form; undefined if it is not a registration. */
 export function readRegistration({
   attestationObject,
 }: Pick<Attestation, "attestationObject">): Pick<RegisteredCredential, "credentialId" | "publicKey"> | undefined {
@@ -174,7 +174,7 @@ function decodeMap(bytes: Buffer): Map<unknown, unknown> | undefined {
   }
 }
 
-/** What the library leaves open of WebAuthn Level 3, section 8.2: the algorithm of self attestation, and ECDAA. */
+/** The checks of WebAuthn Level 3, section 8.2, that the library does not make: the algorithm of self attestation, and ECDAA. */
 function checkPackedStatement(
   statement: Map<unknown, unknown>,
   algorithm: number,
@@ -182,7 +182,7 @@ function checkPackedStatement(
 ): void {
   if (statement.has("ecdaaKeyId")) refuse("has an ECDAA attestation statement");
   if (statement.has("x5c")) {
-    // The library takes a false value for an absent one, and would verify a self attestation.
+    // The library treats a falsy value as absent, and would then verify a self attestation.
     if (!Array.isArray(statement.get("x5c"))) refuse("has a certificate chain that is not a list");
     return;
   }
@@ -195,8 +195,8 @@ function checkPackedStatement(
 }
 
 /**
- * The statement itself is the library's part. It is loaded at the first registration: its ASN.1 modules would cost
- * start-up time. It gets canonical base64url of the bytes checked above.
+ * Lets the library verify the statement itself. It is loaded at the first registration, because its ASN.1 modules would slow down the
+ * start. It gets the bytes checked above as canonical base64url.
  */
 async function isStatementValid(
   credentialId: Buffer,
@@ -225,7 +225,7 @@ async function isStatementValid(
     });
     return verified;
   } catch {
-    // Its texts speak of its own internals; the client learns which part failed.
+    // The library's messages are about its internals; the client learns which part failed.
     return false;
   }
 }

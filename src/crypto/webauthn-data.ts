@@ -3,7 +3,7 @@ import { bytesFromBase64Url } from "../kernel/bytes.ts";
 import { CTAP2_CBOR } from "./cose-key.ts";
 import { parseJsonObject, type Refuse, stringField } from "./json-object.ts";
 
-/** What the browser says it asked the authenticator for (WebAuthn Level 3, section 5.8.1). */
+/** The browser's record of its request to the authenticator (WebAuthn Level 3, section 5.8.1). */
 export type ClientData = { type: string; challenge: string; origin: string };
 
 /** Authenticator data (WebAuthn Level 3, section 6.1). */
@@ -12,13 +12,13 @@ export type AuthenticatorData = {
   rpIdHash: Buffer;
   userPresent: boolean;
   signCount: number;
-  /** Of a registration. */
+  /** Only present in a registration. */
   attested: AttestedCredential | undefined;
 };
 
 /** Attested credential data (WebAuthn Level 3, section 6.5.1). */
 export type AttestedCredential = {
-  /** 16 bytes naming the authenticator's model. */
+  /** 16 bytes that identify the authenticator's model. */
   aaguid: Buffer;
   credentialId: Buffer;
   /** COSE_Key. */
@@ -33,14 +33,14 @@ const EXTENSIONS = 0x80;
 const HEADER_BYTES = 37;
 const AAGUID_BYTES = 16;
 
-/** Bytes of base64url with or without its padding, in its one canonical spelling otherwise, or undefined. */
+/** The bytes of base64url with or without padding, otherwise canonical; undefined for any other text. */
 export function bytesFromPaddedBase64Url(text: string): Buffer | undefined {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   if (padding > 0 && text.length % 4 !== 0) return undefined;
   return bytesFromBase64Url(text.slice(0, text.length - padding));
 }
 
-/** Reads clientDataJSON as strictly as a request body; every fault goes to `refuse`. */
+/** Parses clientDataJSON as strictly as a request body; every error goes to `refuse`. */
 export function parseClientData(bytes: Uint8Array, refuse: Refuse): ClientData {
   const fields = parseJsonObject(bytes, refuse);
   return {
@@ -52,21 +52,21 @@ export function parseClientData(bytes: Uint8Array, refuse: Refuse): ClientData {
 
 /**
  * @param allowed undefined = any
- * @returns whether a request may come from this origin, compared letter by letter
+ * @returns whether requests may come from this origin, compared exactly
  */
 export function isAllowedOrigin(origin: string, allowed: readonly string[] | undefined): boolean {
   return allowed === undefined || allowed.includes(origin);
 }
 
-/** A credential id in its one spelling, unpadded base64url, or undefined. */
+/** A credential id in its canonical form, unpadded base64url; otherwise undefined. */
 export const normalizeCredentialId = (text: string): string | undefined =>
   bytesFromPaddedBase64Url(text)?.toString("base64url");
 
 const ANDROID_ORIGIN = /^android:apk-key-hash:[A-Za-z0-9_-]{20,100}$/;
 
 /**
- * The origins in a text with commas between: each the origin of an https page, of http://localhost, or of an Android app
- * (`android:apk-key-hash:…`). Undefined where one is none of these.
+ * The origins in a comma-separated text. Each must be the origin of an https page, of http://localhost, or of an Android app
+ * (`android:apk-key-hash:…`). Undefined if one is none of these.
  */
 export function parseOrigins(text: string): string[] | undefined {
   const origins = text.split(",").map((part) => part.trim());
@@ -81,8 +81,8 @@ function isOrigin(text: string): boolean {
 }
 
 /**
- * Reads authenticator data whose parts are those that its flags announce, no more and no less, and whose flags can be together: no passkey
- * is backed up that must not be (section 6.1.3). Otherwise undefined.
+ * Reads authenticator data. It must contain exactly the parts that its flags announce, and a valid combination of flags: a passkey that is
+ * not eligible for backup cannot be backed up (section 6.1.3). Otherwise undefined.
  */
 export function parseAuthenticatorData(bytes: Buffer): AuthenticatorData | undefined {
   if (bytes.length < HEADER_BYTES) return undefined;
@@ -104,7 +104,7 @@ export function parseAuthenticatorData(bytes: Buffer): AuthenticatorData | undef
   }
 }
 
-/** @throws when a part is cut short or is not CBOR */
+/** @throws if a part is truncated or is not CBOR */
 function readAttestedCredential(bytes: Buffer): [AttestedCredential, Buffer] {
   const start = AAGUID_BYTES + 2;
   const end = start + bytes.readUInt16BE(AAGUID_BYTES);
@@ -113,7 +113,7 @@ function readAttestedCredential(bytes: Buffer): [AttestedCredential, Buffer] {
   return [{ aaguid: bytes.subarray(0, AAGUID_BYTES), credentialId, publicKey }, rest];
 }
 
-/** Splits `bytes` after the CBOR map that they begin with. */
+/** Splits `bytes` after the CBOR map at the beginning. */
 function readMap(bytes: Buffer): [Buffer, Buffer] {
   const [value, rest] = decodeFirst(bytes, CTAP2_CBOR);
   if (!(value instanceof Map)) throw new TypeError("not a map");

@@ -7,9 +7,9 @@ import type { Scope } from "./schema.ts";
 import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
 
 /**
- * The roots that an expression asks for and the activity does not have, if they are all that is wrong: undefined where anything
- * else errs as well, anywhere in the expression. It is for expressions that end in ABSENT_ROOT, and finds every error that they
- * have: what does not depend on an absent root is evaluated by itself.
+ * The roots that an expression needs and the activity does not have, if their absence is the only problem; undefined if anything else in
+ * the expression also fails. Call it for expressions that ended in ABSENT_ROOT. It finds all errors, because parts that do not depend on an
+ * absent root are evaluated separately.
  *
  * @throws OutOfBudget
  */
@@ -38,7 +38,7 @@ interface Search {
 }
 
 /**
- * Whether a part errs for want of a root. `elements` are those at which the quantifiers around it stand.
+ * Whether a part fails because a root is absent. `elements` are the current elements of the surrounding quantifiers.
  *
  * @throws PolicyError for any other error
  */
@@ -56,7 +56,7 @@ function errs(node: TypedNode, elements: unknown[], search: Search): boolean {
     return true;
   }
   if (partsErr(node, elements, search)) return true;
-  // The root is asked for in a test that no element was put to, so the rest is as usual.
+  // The root is needed only in a test that was applied to no element, so the rest is evaluated as usual.
   partOf(node, search)(facts, budget, elements);
   return false;
 }
@@ -76,14 +76,14 @@ function isAbsent(facts: object, path: readonly string[]): boolean {
   try {
     return followPath(facts, path) === undefined;
   } catch {
-    // It is there and cannot be told, as its evaluation will say.
+    // The root exists but its value is unavailable; evaluating it reports that.
     return false;
   }
 }
 
 const roots = new WeakMap<TypedNode, readonly (readonly string[])[]>();
 
-/** The paths of the roots that a part asks for. */
+/** The paths of the roots that a part needs. */
 export function rootsIn(node: TypedNode): readonly (readonly string[])[] {
   const known = roots.get(node);
   if (known) return known;

@@ -1,4 +1,4 @@
-/** What a policy can say of an activity: `activity.type`, `.kind`, `.resource` and `.action`. */
+/** How policies can refer to an activity: `activity.type`, `.kind`, `.resource` and `.action`. */
 export interface ActivityClass {
   type: string;
   kind: string;
@@ -9,9 +9,9 @@ export interface ActivityClass {
 type Kinds = Record<string, number>;
 
 /**
- * Kinds by resource and action, each with its newest version. Activities that only the root quorum decides on
- * (update_root_quorum, set_ and remove_organization_feature, update_organization_name) and votes have no class;
- * nor have extensions of this server that the language has no word for, such as test_webhook_endpoint.
+ * Kinds by resource and action, each with its newest version. Votes, and activities that only the root quorum decides (update_root_quorum,
+ * set_ and remove_organization_feature, update_organization_name), have no class. Neither do extensions of this server for which the
+ * language has no name, such as test_webhook_endpoint.
  */
 const KINDS: [resource: string, action: ActivityClass["action"], Kinds][] = [
   ["ORGANIZATION", "CREATE", { CREATE_ORGANIZATION: 2, CREATE_SUB_ORGANIZATION: 8 }],
@@ -96,7 +96,7 @@ const KINDS: [resource: string, action: ActivityClass["action"], Kinds][] = [
   ["TVC_QUORUM_KEY", "ENCRYPT", { RE_ENCRYPT_TVC_QUORUM_KEY_SHARE: 1 }],
 ];
 
-/** Every activity type that policies can name; of others they see what they are asked about by resource and action. */
+/** Every activity type that policies can name. For other types, policies see only the resource and action. */
 export const activityClasses: readonly ActivityClass[] = KINDS.flatMap(([resource, action, kinds]) =>
   Object.entries(kinds).flatMap(([kind, newest]) =>
     Array.from({ length: newest }, (_, index) => {
@@ -108,5 +108,5 @@ export const activityClasses: readonly ActivityClass[] = KINDS.flatMap(([resourc
 
 const byType = new Map(activityClasses.map((activityClass) => [activityClass.type, activityClass]));
 
-/** The class of an activity type such as `ACTIVITY_TYPE_SIGN_TRANSACTION_V2`; undefined where policies cannot name it. */
+/** The class of an activity type such as `ACTIVITY_TYPE_SIGN_TRANSACTION_V2`; undefined if policies cannot name it. */
 export const activityClass = (type: string): ActivityClass | undefined => byType.get(type);

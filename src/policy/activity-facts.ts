@@ -4,16 +4,16 @@ import type { ActivityFacts } from "./facts.ts";
 import { activityParams, sparkKeyDerivation } from "./schema.ts";
 import type { StructType, Type } from "./types.ts";
 
-/** What a parameter that a request leaves out comes to, where that is not the empty text. */
+/** Defaults of omitted parameters, if not the empty text. */
 const unlessSaid: Readonly<Record<string, number>> = { otp_length: OTP_LENGTHS.unlessSaid };
 
-/** What it is worth to read one member of what is nested in a request; a request may have tens of thousands. */
+/** The cost, in steps, of reading one member of nested parameters; a request may have tens of thousands. */
 const STEPS_FOR_A_MEMBER = 4;
 
 /**
- * What conditions see of an activity by itself; `params` under the names that the language has for its type.
+ * The facts of an activity itself that conditions see; `params` has the names that the language uses for its type.
  *
- * @throws OutOfBudget where what is nested has more members than there are `steps` for
+ * @throws OutOfBudget if nested parameters have more members than there are `steps` for
  */
 export function activityFacts(
   type: string,
@@ -32,7 +32,7 @@ export function activityFacts(
   return { type, kind, resource, action, params };
 }
 
-/** What stands in a request, as the language has it: whatever is left out reads as empty or zero. */
+/** Converts a value of a request to the language's form: omitted values read as empty or zero. */
 function factOf(type: Type, value: unknown, steps: Budget | undefined): unknown {
   if (type.kind === "struct") {
     const members = membersOf(type, value, steps);
@@ -45,7 +45,7 @@ function factOf(type: Type, value: unknown, steps: Budget | undefined): unknown 
   return value ?? (type.kind === "int" ? 0 : "");
 }
 
-/** The name of the one key that a derivation names; empty where it names none. */
+/** The name of the only key that a derivation names; empty if it names none. */
 function derivationType(value: unknown): string {
   const members = Object.entries((value ?? {}) as Record<string, unknown>);
   const [name = ""] = members.find(([, member]) => member !== undefined && member !== null) ?? [];
@@ -64,7 +64,7 @@ function membersOf(struct: StructType, value: unknown, steps: Budget | undefined
 type Field = { field: string; member: string; type: Type };
 const known = new Map<StructType, readonly Field[]>();
 
-/** The fields of a struct with what requests call them, worked out once: there are few structs, and many of each in a request. */
+/** The fields of a struct and their names in requests. Computed once, because there are few structs and many instances of each in a request. */
 function fieldsOf(struct: StructType): readonly Field[] {
   const fields =
     known.get(struct) ??

@@ -3,16 +3,16 @@ import type { ConsensusFacts, CredentialFacts, UserFacts } from "./facts.ts";
 /** An approval that counts. */
 export interface Approval {
   user: UserFacts;
-  /** What it was stamped with; absent for an approval that is only imagined. */
+  /** The credential that stamped it; absent for a hypothetical approval. */
   credential?: CredentialFacts | undefined;
 }
 
-/** A user of the organization who might approve, with the credentials that they could approve with. */
+/** A user of the organization who might approve, with their available credentials. */
 export interface Voter extends UserFacts {
   credentials: readonly CredentialFacts[];
 }
 
-/** The facts of a consensus: each approver once, each credential once, in the order of the approvals. */
+/** The facts of a consensus: each approver and each credential once, in the order of the approvals. */
 export function consensusFacts(approvals: readonly Approval[]): ConsensusFacts {
   const approvers = new Map<string, UserFacts>();
   const credentials = new Map<string, CredentialFacts>();

@@ -1,6 +1,6 @@
 /**
- * The syntax tree of a policy expression. `offset` is where to point in the text when speaking of a part, in UTF-16 code
- * units: its first character, for a comparison the operator, for a field or method the name, for `x[...]` the bracket.
+ * The syntax tree of a policy expression. `offset` is where messages about a part point to in the text, in UTF-16 code units: its first
+ * character; for a comparison the operator, for a field or method the name, for `x[...]` the bracket.
  */
 export type Expression =
   | { kind: "boolean"; offset: number; value: boolean }
@@ -27,7 +27,7 @@ export type Expression =
 
 export type CompareOperator = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in";
 
-/** The parts of which an expression is directly made. */
+/** The direct parts of an expression. */
 export function partsOf(node: Expression): Expression[] {
   switch (node.kind) {
     case "list":

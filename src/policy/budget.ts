@@ -1,12 +1,12 @@
 /**
- * Thrown where the work that a request may cause is used up. It is no `PolicyError`: no outcome of a policy follows from it, so
- * that nobody is allowed or denied anything because others had much to do.
+ * Thrown when a request has used up its allowed work. It is not a `PolicyError`, because it determines no outcome of a policy: nobody is
+ * allowed or denied anything because the server was busy.
  */
 export class OutOfBudget extends Error {
   override readonly name = "OutOfBudget";
 
   constructor() {
-    // As with a `PolicyError`, the stack would cost more than it tells.
+    // As for a `PolicyError`, the stack would cost more than it is worth.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super("the work takes more steps than there are");
@@ -15,12 +15,12 @@ export class OutOfBudget extends Error {
 }
 
 /**
- * Steps of work that may still be done. A step is what a part of an expression takes, about 25 nanoseconds; whoever does more at
- * a time says how many steps that is worth. One budget goes with everything that is decided for a request.
+ * The remaining steps of work. A step is the evaluation of one part of an expression, about 25 nanoseconds; larger pieces of work spend
+ * several steps. One budget covers everything that is decided for a request.
  */
 export class Budget {
   readonly #whole: Budget | undefined;
-  /** Whether there were fewer steps to be had than were asked for. */
+  /** Whether fewer steps were available than requested. */
   readonly isCut: boolean;
   #left: number;
 
@@ -34,14 +34,14 @@ export class Budget {
     return this.#left;
   }
 
-  /** @throws OutOfBudget where there are fewer steps left; then none are left */
+  /** @throws OutOfBudget if fewer steps are left; then none remain */
   spend(steps: number): void {
     const isEnough = steps <= this.#left;
     this.#take(isEnough ? steps : this.#left);
     if (!isEnough) throw new OutOfBudget();
   }
 
-  /** At most so many steps of this budget, for one thing that must not take them all; what it spends is spent here too. */
+  /** A part of this budget, of at most this many steps, for work that must not use all of it. Steps spent there are spent here too. */
   part(steps: number): Budget {
     return new Budget(steps, this);
   }

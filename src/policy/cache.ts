@@ -6,10 +6,10 @@ import { PolicyError } from "./errors.ts";
 import type { Scope } from "./schema.ts";
 import { sizeOf } from "./typed-tree.ts";
 
-/** Compiled expressions by text and scope. What does not compile is remembered too, as the error it gave. */
+/** Compiled expressions by text and scope. Expressions that do not compile are cached too, as their error. */
 export interface ExpressionCache {
   /**
-   * The program of an expression, compiled at the first call; for one that is not valid, what is wrong with it.
+   * The program of an expression, compiled at the first call; for an invalid expression, its error.
    *
    * @throws OutOfBudget
    */
@@ -20,18 +20,18 @@ export interface ExpressionCache {
 
 type Compiled = Program | PolicyError;
 
-/** What compiling a character is worth. */
+/** The cost, in steps, of compiling one character. */
 const STEPS_PER_CHARACTER = 8;
-/** What a part of a compiled expression takes, its text in the tree and the closures of its evaluation among it. */
+/** The memory of one part of a compiled expression, including its text in the tree and the closures that evaluate it. */
 const BYTES_PER_PART = 512;
 
-/** A cache that drops the least recently used expression when there are too many, or they take too much memory. */
+/** A cache that evicts the least recently used expression if there are too many, or if they use too much memory. */
 export function createExpressionCache(
   entries = MAX_CACHED_EXPRESSIONS,
   bytes = MAX_CACHED_EXPRESSION_BYTES,
 ): ExpressionCache {
   const cacheOf = () => recentlyUsed<Compiled>({ entries: Math.ceil(entries / 3), bytes: bytes / 3, sizeOf: bytesOf });
-  // One for each scope spares joining scope and text into a key at every look-up.
+  // One cache per scope, so that look-ups do not have to build a key from scope and text.
   const caches: Record<Scope, ReturnType<typeof cacheOf>> = {
     consensus: cacheOf(),
     condition: cacheOf(),
@@ -57,7 +57,7 @@ export function createExpressionCache(
   };
 }
 
-/** About how much memory a compiled expression takes, with its text. */
+/** The approximate memory of a compiled expression with its text. */
 const bytesOf = (compiled: Compiled, source: string): number =>
   2 * source.length + BYTES_PER_PART * (compiled instanceof PolicyError ? 1 : sizeOf(compiled.tree));
 

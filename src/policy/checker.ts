@@ -28,13 +28,13 @@ import {
 interface Context {
   source: string;
   scope: Scope;
-  /** Innermost last; the slot of a variable is its index. */
+  /** Innermost last; a variable's slot is its index. */
   variables: { name: string; type: Type }[];
 }
 
 /**
- * Checks that an expression is a bool over the keywords of a scope, and that each `activity.params` field it names exists
- * for an activity that it can match.
+ * Checks that an expression is a bool over the keywords of a scope, and that each `activity.params` field that it names exists for some
+ * activity that it can match.
  *
  * @throws PolicyError UNKNOWN_NAME, UNKNOWN_FIELD, TYPE or LITERAL
  */
@@ -144,7 +144,7 @@ function checkField(source: Expression, object: TypedNode, name: string, context
   throw noField(name, context, source);
 }
 
-/** How a message calls a struct: by its path where it has one, otherwise by its type. */
+/** The name of a struct in messages: its path if it has one, otherwise its type. */
 function pathOf(node: TypedNode): string {
   if (node.kind === "keyword") return node.name;
   return node.kind === "field" || node.kind === "param" ? node.path : typeName(node.type);
@@ -255,7 +255,7 @@ function checkContains(source: Expression, object: TypedNode, element: TypedNode
   return { kind: "contains", type: BOOL, source, letterCase, object: container, element: sought };
 }
 
-/** A string literal of digits, where an integer is needed, is that integer; anything else stays what it is. */
+/** Converts a string literal of digits to an integer if an integer is needed; returns anything else unchanged. */
 function coerceToInteger(node: TypedNode): TypedNode {
   if (node.kind !== "constant" || typeof node.value !== "string") return node;
   const value = integerFromDigits(node.value);
@@ -297,7 +297,7 @@ function literalArguments(source: Expression & { kind: "function" }, example: st
   return texts;
 }
 
-/** Activity types with params for which the condition is not false anyway, found as they are asked for. */
+/** Whether the condition may be true for an activity type with params; computed on demand. */
 function matchedTypes(condition: TypedNode): (type: string) => boolean {
   const matched = new Map<string, boolean>();
   return (type) => {
@@ -307,7 +307,7 @@ function matchedTypes(condition: TypedNode): (type: string) => boolean {
   };
 }
 
-/** An `activity.params` field must be there for some activity type that the condition can match. */
+/** An `activity.params` field must exist for some activity type that the condition can match. */
 function checkParams(node: TypedNode, isMatched: (type: string) => boolean, context: Context): void {
   if (node.kind === "param") {
     const { name } = node;

@@ -18,7 +18,7 @@ interface Vector {
 
 const vectors = JSON.parse(
   readFileSync(new URL("../../test/vectors/policy-language/expressions.json", import.meta.url), "utf8"),
-  // In vectors, 123n is a big integer, and an instant under `now` is milliseconds.
+  // In the test vectors, 123n is a big integer, and an instant under `now` is converted to milliseconds.
   (key, value) => {
     if (typeof value === "string" && /^-?\d+n$/.test(value)) return BigInt(value.slice(0, -1));
     return key === "now" ? Date.parse(value as string) : value;
@@ -28,7 +28,7 @@ const vectors = JSON.parse(
 const activity = { type: "ACTIVITY_TYPE_SIGN_TRANSACTION_V2" };
 const budget = new Budget(Number.POSITIVE_INFINITY);
 
-/** A value, or the code of the error. */
+/** The value, or the code of the error. */
 function evaluate<S extends Scope>(expression: string, facts: object, scope: S): boolean | string {
   const program = compile(expression, scope);
   try {

@@ -14,7 +14,7 @@ import { nanosecondsFrom } from "./timestamp.ts";
 import { sizeOf, type TypedNode } from "./typed-tree.ts";
 import { areComparable, type LetterCase, type Type, typeName } from "./types.ts";
 
-/** The facts each scope is evaluated on. */
+/** The facts for the evaluation of each scope. */
 export interface FactsOf {
   consensus: ConsensusFacts;
   condition: ConditionFacts;
@@ -22,19 +22,19 @@ export interface FactsOf {
 }
 
 /**
- * What a condition outside the policies comes to, such as an MFA policy's; the error where it cannot be told.
+ * Evaluates a condition outside of policies, such as that of an MFA policy; returns the error if it cannot be evaluated.
  *
  * @throws OutOfBudget
  */
 export type EvaluateCondition = (condition: string, facts: ConditionFacts) => boolean | PolicyError;
 
-/** An expression ready to be evaluated any number of times. */
+/** A compiled expression, which can be evaluated any number of times. */
 export interface Program<S extends Scope = Scope> {
   source: string;
   scope: S;
   tree: TypedNode;
   /**
-   * Evaluates every part of the expression, whatever the others came to.
+   * Evaluates every part of the expression, regardless of the values of the others.
    *
    * @throws PolicyError ABSENT_ROOT, MISSING_FACT, WRONG_FACT, OUT_OF_RANGE, INCOMPARABLE or TOO_COSTLY
    * @throws OutOfBudget
@@ -42,19 +42,19 @@ export interface Program<S extends Scope = Scope> {
   evaluate(facts: FactsOf[S], budget: Budget): boolean;
   /** Compiles a part of `tree`. */
   part(node: TypedNode): Part<S>;
-  /** Compiles the list to whose elements a quantifier of `tree` puts its test. */
+  /** Compiles the list that a quantifier of `tree` iterates over. */
   elements(node: Quantifier): Part<S>;
 }
 
 type Quantifier = TypedNode & { kind: "all" | "any" | "filter" };
 
 /**
- * A part of an expression. `slots` has the elements at which the quantifiers around it stand, the outermost first; what stands
- * behind them is overwritten.
+ * A compiled part of an expression. `slots` contains the current elements of the surrounding quantifiers, outermost first; slots after
+ * these are overwritten.
  */
 export type Part<S extends Scope = Scope> = (facts: FactsOf[S], budget: Budget, slots?: unknown[]) => unknown;
 
-/** While an expression is evaluated: its facts, the values of its variables, and the steps it may still take. */
+/** The state of an evaluation: its facts, the values of its variables, and the remaining steps. */
 interface Evaluation {
   facts: Readonly<Record<string, unknown>>;
   slots: unknown[];
@@ -63,15 +63,15 @@ interface Evaluation {
 
 type Evaluate = (evaluation: Evaluation) => unknown;
 
-/** What it is worth to begin an evaluation ... */
+/** The cost, in steps, of starting an evaluation. */
 const STEPS_TO_BEGIN = 2;
-/** ... and to look at one day of a calendar. */
+/** The cost, in steps, of one calendar day. */
 const STEPS_PER_DAY = 8;
 
 /**
  * Parses, checks and compiles an expression into closures, one per part.
  *
- * @throws PolicyError as `parse` and `check` do
+ * @throws PolicyError like `parse` and `check`
  */
 export function compile<S extends Scope>(source: string, scope: S): Program<S> {
   const tree = check(parse(source), scope, source);
@@ -86,7 +86,7 @@ export function compile<S extends Scope>(source: string, scope: S): Program<S> {
   };
 }
 
-/** Takes the steps of an evaluation from the budget: no more than one evaluation may take, and no more than there are. */
+/** Charges the steps of an evaluation to the budget: at most the limit of one evaluation, and at most what is left. */
 function metered<S extends Scope>(evaluate: Evaluate, node: TypedNode, source: string): Part<S> {
   const size = STEPS_TO_BEGIN + sizeOf(node);
   return (facts, budget, slots = []) => {
@@ -167,7 +167,7 @@ function compileRoot(node: TypedNode, source: string): Evaluate {
   const path = rootPathOf(node) as readonly string[];
   const root = path.join(".");
   const read = reader(node.type, node.source, source, root);
-  // One error for all evaluations, because most activities lack most roots.
+  // One error object for all evaluations, because most activities lack most roots.
   let absent: PolicyError | undefined;
   return ({ facts }) => {
     let value: unknown;
@@ -200,13 +200,13 @@ function lookUp(object: object, name: string, path: string, at: Expression, sour
   return value;
 }
 
-/** What a getter threw, as an error of the expression if it is that the fact cannot be had. */
+/** Converts an exception of a getter to an error of the expression, if it means that the fact is unavailable. */
 function missing(error: unknown, path: string, at: Expression, source: string): unknown {
   if (!(error instanceof MissingFactError)) return error;
   return failure("MISSING_FACT", `there is no ${path}: ${error.message}`, at, source);
 }
 
-/** `.count` of a list and fields of a struct, once it is known which of the two an argument is. */
+/** `.count` of a list and fields of a struct, for an argument whose kind is known only at evaluation. */
 function compileMember(node: TypedNode & { kind: "member" }, source: string): Evaluate {
   const { name } = node;
   const object = compileNode(node.object, source);
@@ -279,7 +279,7 @@ function compileSlice(node: TypedNode & { kind: "slice" }, source: string): Eval
   };
 }
 
-/** What can be indexed and sliced: a list by elements, a string by characters (Unicode code points). */
+/** Something that can be indexed and sliced: a list by elements, a string by characters (Unicode code points). */
 interface Sequence {
   length: number;
   at(index: number): unknown;
@@ -289,8 +289,8 @@ interface Sequence {
 const SURROGATE = /[\ud800-\udfff]/;
 
 /**
- * A list, or a string by characters. Only what lies before `end` is looked through for surrogate pairs, so that the first
- * bytes of long call data are cheap; where there is a pair, the whole string is taken apart.
+ * A list, or a string by characters. Only the part before `end` is searched for surrogate pairs, so reading the first bytes of long call
+ * data is cheap. If there is a pair, the whole string is split into characters.
  */
 function sequenceOf(value: unknown, end: bigint, evaluation: Evaluation, node: TypedNode, source: string): Sequence {
   if (Array.isArray(value)) return value;
@@ -336,7 +336,7 @@ function compileQuantifier(node: Quantifier, source: string): Evaluate {
   };
 }
 
-/** Every term is evaluated, so that an error in any of them is an error of the whole. */
+/** Every term is evaluated, so that an error in any of them is an error of the whole expression. */
 function compileTerms(node: TypedNode & { kind: "and" | "or" }, source: string): Evaluate {
   const terms = node.terms.map((term) => asBool(compileNode(term, source), term, source));
   const decisive = node.kind === "or";
@@ -393,7 +393,7 @@ function compileContains(node: TypedNode & { kind: "contains" }, source: string)
   };
 }
 
-/** `x in [a, b, c]`, where the list is written out. */
+/** `x in [a, b, c]` with a list literal. */
 function compileListed(node: TypedNode, elements: TypedNode[], element: Evaluate, source: string): Evaluate {
   const contains = node as TypedNode & { kind: "contains" };
   const candidates = elements.map((candidate) => ({
@@ -412,7 +412,7 @@ function compileListed(node: TypedNode, elements: TypedNode[], element: Evaluate
 
 type AreEqual = (a: unknown, b: unknown, evaluation: Evaluation) => boolean;
 
-/** An element of a list of arguments may be of another type than what is sought, which is seen as with an argument itself. */
+/** In a list of arguments, an element's type may differ from that of the other side; this is checked at evaluation, as for a single argument. */
 function equality(a: TypedNode, b: TypedNode, letterCase: LetterCase, at: Expression, source: string): AreEqual {
   const areSame = stringEquality(letterCase, at, source);
   const areArguments = a.type.kind === "argument" || b.type.kind === "argument";
@@ -430,13 +430,13 @@ function equality(a: TypedNode, b: TypedNode, letterCase: LetterCase, at: Expres
   };
 }
 
-/** A string literal of digits beside an argument is an integer if the argument is one. */
+/** The integer value of a string literal of digits, for a comparison with an argument that may be an integer. */
 function digitsOf(node: TypedNode): bigint | undefined {
   return node.kind === "constant" && typeof node.value === "string" ? integerFromDigits(node.value) : undefined;
 }
 
 const PREFIXED_HEX = /^0x[0-9a-f]*$/i;
-/** Comparing texts that are no longer costs no more than any other step. */
+/** Comparing texts up to this length costs a single step. */
 const LONG = 64;
 
 function stringEquality(letterCase: LetterCase, at: Expression, source: string) {
@@ -451,8 +451,8 @@ function stringEquality(letterCase: LetterCase, at: Expression, source: string) 
 }
 
 /**
- * Turns a fact into a value of the language: integers become bigints in the range of their type, times become
- * nanoseconds. Facts are made by this program; one of another type is an error all the same, never a wrong answer.
+ * Converts a fact to a value of the language: integers become bigints in the range of their type, times become nanoseconds. This program
+ * supplies the facts, but a fact of a wrong type is still an error, never a wrong answer.
  */
 function reader(type: Type, at: Expression, source: string, path: string): (fact: unknown) => unknown {
   const wrong = (fact: unknown): never => {
@@ -484,7 +484,7 @@ function reader(type: Type, at: Expression, source: string, path: string): (fact
   }
 }
 
-/** Undefined where the fact is no integer. Values that a reader has already made pass unchanged. */
+/** Undefined if the fact is not an integer. Values that a reader has already converted pass unchanged. */
 function readInteger(fact: unknown, least: bigint, most: bigint, at: Expression, source: string): bigint | undefined {
   const value = Number.isSafeInteger(fact) ? BigInt(fact as number) : fact;
   if (typeof value !== "bigint") return undefined;
@@ -492,7 +492,7 @@ function readInteger(fact: unknown, least: bigint, most: bigint, at: Expression,
   throw failure("OUT_OF_RANGE", `the integer ${clip(String(value))} is out of range`, at, source);
 }
 
-/** Signed arguments reach as far down as `int`, unsigned ones as far up as `uint`. */
+/** Signed arguments have the lower limit of `int`, unsigned ones the upper limit of `uint`. */
 function readArgument(fact: unknown, at: Expression, source: string): unknown {
   if (typeof fact === "number" || typeof fact === "bigint") {
     const value = readInteger(fact, MIN_INT, MAX_UINT, at, source);
@@ -503,7 +503,7 @@ function readArgument(fact: unknown, at: Expression, source: string): unknown {
   throw failure("WRONG_FACT", `the argument is ${kindOf(fact)}, which has no type here`, at, source);
 }
 
-// What has a static type needs no test; an argument is looked at.
+// Values with a static type need no test; the type of an argument is checked at evaluation.
 
 function asBool(evaluate: Evaluate, node: TypedNode, source: string): (evaluation: Evaluation) => boolean {
   if (node.type.kind === "bool") return evaluate as (evaluation: Evaluation) => boolean;
@@ -531,7 +531,7 @@ function asString(evaluate: Evaluate, node: TypedNode, source: string): (evaluat
   };
 }
 
-/** An integer or a timestamp, which are both bigints. */
+/** An integer or a timestamp; both are bigints. */
 function integerOf(value: unknown, node: TypedNode, source: string): bigint {
   if (typeof value !== "bigint") throw unexpected("an integer", value, node, source);
   return value;

@@ -6,32 +6,32 @@ import type { ConsensusFacts, CredentialFacts, UserFacts } from "./facts.ts";
 import { type TypedNode, typedPartsOf, withParts } from "./typed-tree.ts";
 
 /**
- * What a consensus looks at. Most are made of tests that are put to each approver or credential by itself: `any`, `all` and
- * `count`. Such an expression depends on nothing but how often each of its tests holds, and can be evaluated on these sums alone.
+ * What the value of a consensus depends on. Most consist of tests on single approvers or credentials: `any`, `all` and `count`. Such an
+ * expression depends only on how many elements pass each test, and can be evaluated on these sums alone.
  */
 
-/** A test that the expression puts to each approver or each credential. */
+/** A test that the expression applies to each approver or each credential. */
 interface Test {
   keyword: "approvers" | "credentials";
-  /** What is made of it: whether it holds for any or for all, or how often. */
+  /** How the results are used: whether the test holds for any or all elements, or for how many. */
   measure: "any" | "all" | "count";
   holds(element: UserFacts | CredentialFacts, budget: Budget): boolean;
 }
 
-/** Of each test, for how many elements it holds; of those that must hold for all, for how many it does not. */
+/** For each test, how many elements pass; for tests that must hold for all, how many fail. */
 export type Sums = readonly number[];
 
 export interface Shape {
-  /** Undefined where approvers are compared with one another, picked by position or the like. */
+  /** Undefined if the expression compares approvers with one another, selects them by position, or the like. */
   tests: readonly Test[] | undefined;
   usesCredentials: boolean;
-  /** Beyond so many more approvals that are alike nothing changes; undefined where two counts are compared with each other. */
+  /** The number of equal additional approvals after which further ones change nothing; undefined if two counts are compared with each other. */
   saturation: number | undefined;
-  /** Whether the consensus holds with these sums, where it is made of tests. */
+  /** Whether the consensus holds with these sums. Only for an expression made of tests. */
   holdsWith(sums: Sums, budget: Budget): boolean;
 }
 
-/** What it is worth to put a test to somebody, beside evaluating it. */
+/** The cost, in steps, of applying a test, in addition to evaluating it. */
 const STEPS_PER_TEST = 4;
 const NOBODY = consensusFacts([]);
 const shapes = new WeakMap<Program<"consensus">, Shape>();
@@ -44,7 +44,7 @@ export function shapeOf(program: Program<"consensus">): Shape {
   return shape;
 }
 
-/** What an approval adds to the sums; undefined where a test ends in an error on it. */
+/** The amounts by which an approval increases the sums; undefined if a test fails with an error on it. */
 export function addedBy({ user, credential }: Approval, tests: readonly Test[], budget: Budget): Sums | undefined {
   budget.spend(STEPS_PER_TEST * tests.length);
   return unlessErring(() =>
@@ -55,7 +55,7 @@ export function addedBy({ user, credential }: Approval, tests: readonly Test[], 
   );
 }
 
-/** The sums over all approvers and credentials; undefined where a test ends in an error. */
+/** The sums over all approvers and credentials; undefined if a test fails with an error. */
 export function sumsOf(facts: ConsensusFacts, tests: readonly Test[], budget: Budget): Sums | undefined {
   budget.spend(STEPS_PER_TEST * tests.length * (1 + facts.approvers.length));
   return unlessErring(() =>
@@ -79,7 +79,7 @@ function unlessErring(sum: () => Sums): Sums | undefined {
   }
 }
 
-/** A survey under way: what was found, and the first slot that no quantifier of the expression has. */
+/** The state of a survey: its findings so far, and the first slot that no quantifier of the expression uses. */
 interface Survey {
   program: Program<"consensus">;
   tests: Test[];
@@ -131,7 +131,7 @@ function slotsOf(sums: Sums, { tests, firstSlot }: Survey): unknown[] {
 const lastSlotIn = (node: TypedNode): number =>
   Math.max("predicate" in node ? node.slot : -1, ...typedPartsOf(node).map(lastSlotIn));
 
-/** The expression with a variable in the place of each test. */
+/** The expression with each test replaced by a variable. */
 function reduce(node: TypedNode, parent: TypedNode | undefined, survey: Survey): TypedNode {
   if (node.kind === "keyword") {
     if (node.name === "credentials") survey.usesCredentials = true;
@@ -147,7 +147,7 @@ function reduce(node: TypedNode, parent: TypedNode | undefined, survey: Survey):
   return { kind: "variable", type: node.type, source: node.source, slot };
 }
 
-/** `approvers.any(u, …)`, `.all(u, …)`, `.filter(u, …).count()` and `.count()`, and the same of `credentials`. */
+/** Recognizes `approvers.any(u, …)`, `.all(u, …)`, `.filter(u, …).count()` and `.count()`, and the same for `credentials`. */
 function testOf(node: TypedNode, program: Program<"consensus">): Test | undefined {
   if (node.kind === "any" || node.kind === "all") return putToEach(node, node.kind, program);
   if (node.kind !== "count") return undefined;
@@ -161,7 +161,7 @@ function putToEach(
   measure: Test["measure"],
   program: Program<"consensus">,
 ): Test | undefined {
-  // Inside another quantifier the test may be about that one's element too.
+  // Inside another quantifier the test may also use that quantifier's element.
   if (object.kind !== "keyword" || slot > 0 || mentionsKeyword(predicate)) return undefined;
   const test = program.part(predicate);
   return { keyword: keywordOf(object), measure, holds: (element, budget) => test(NOBODY, budget, [element]) === true };
@@ -173,7 +173,7 @@ function mentionsKeyword(node: TypedNode): boolean {
   return node.kind === "keyword" || typedPartsOf(node).some(mentionsKeyword);
 }
 
-/** A count that is compared with a literal n is the same to the expression from n + 1 on. */
+/** If a count is compared with a literal n, the expression does not distinguish values from n + 1 on. */
 function surveyCount(comparison: TypedNode | undefined, survey: Survey): void {
   if (comparison === undefined) return;
   const literal =

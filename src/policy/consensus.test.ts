@@ -129,7 +129,7 @@ test("each approver and each credential is there once", () => {
   );
 });
 
-// Expressions over five users, made from a row of choices.
+// Expressions over five users, generated from a list of choices.
 
 function consensusFrom(choices: number[]): string {
   let next = 0;

@@ -11,10 +11,10 @@ export interface MissingApprovals {
   anyOf: string[];
 }
 
-/** What would complete a consensus: any one of `ways`, each of which needs all of its parts. */
+/** How a consensus could be completed: by any one of `ways`, all of whose parts are needed. */
 export type ConsensusOutlook =
   | { reachable: true; ways: MissingApprovals[][] }
-  /** `exhausted`: not every set of approvals could be tried. */
+  /** `exhausted`: there were too many sets of approvals to try all of them. */
   | { reachable: false; exhausted: boolean };
 
 interface Search {
@@ -25,27 +25,27 @@ interface Search {
   pivotId: string;
 }
 
-/** How many ways are told; one is enough to decide. */
+/** The maximum number of reported ways; one is enough to decide. */
 const MAX_WAYS = 8;
-/** What it is worth to make facts of an approval ... */
+/** The cost, in steps, of building the facts of an approval. */
 const STEPS_PER_APPROVAL = 16;
-/** ... and to try a set of approvals, beside evaluating it. */
+/** The cost, in steps, of trying a set of approvals, in addition to evaluating it. */
 const STEPS_PER_TRIAL = 32;
 
 /**
- * Whether further approvals can make a consensus true in such a way that the approval of `pivotId` counts: without it the
- * same approvals would not do. The pivot is the submitter, or a user who asks whether their vote would matter; if they have
- * not approved yet, their approval is one of those that are missing.
+ * Whether additional approvals can make a consensus true such that the approval of `pivotId` counts, that is, without it the same approvals
+ * would not be enough. The pivot is the submitter, or a user who asks whether their vote would matter. If they have not approved yet, their
+ * approval is among the missing ones.
  *
- * If the consensus holds as it is and the pivot counts, the one way has no parts.
+ * If the consensus already holds and the pivot counts, the only way has no parts.
  *
- * The answer "reachable" always rests on a set of approvals that was evaluated and holds. Users whom the expression cannot
- * tell apart are taken as one class, so that it is the classes that are searched, smallest sets first: complete up to
- * MAX_CONSENSUS_TRIALS evaluations. Beyond them one set is found by leaving out whoever is not needed, which finds a way in
- * any consensus without negation, though not always one in which the pivot counts. See docs/adr/0101.
+ * The answer "reachable" is always based on a set of approvals that was evaluated and holds. Users whom the expression cannot distinguish
+ * form a class, and the search is over classes, smallest sets first. It is complete up to MAX_CONSENSUS_TRIALS evaluations. After that, one
+ * set is found by removing unneeded users. This finds a way in any consensus without negation, but not always one in which the pivot
+ * counts. See docs/adr/0101.
  *
- * @param budget the steps of all searches of a decision; where they are used up, the answer is that it was not found
- * @throws OutOfBudget where there are fewer of them than a decision may have
+ * @param budget the steps of all searches of a decision; if they are used up, the answer is that no way was found
+ * @throws OutOfBudget if fewer steps remain than a decision may use
  */
 export function consensusOutlook(
   program: Program<"consensus">,
@@ -81,7 +81,7 @@ function searched(search: Search, approvals: readonly Approval[], voters: readon
   return { reachable: false, exhausted };
 }
 
-/** The approvals there are, with the pivot's among them. */
+/** The existing approvals together with the pivot's. */
 function startsOf(
   search: Search,
   approvals: readonly Approval[],
@@ -95,20 +95,20 @@ function startsOf(
   return optionsOf(search, pivot).map(({ approval }) => ({ present: [...approvals, approval], missing }));
 }
 
-/** Approvals that all sets have in common. */
+/** Approvals that all tried sets have in common. */
 interface Common {
   approvals: readonly Approval[];
-  /** What the tests come to over them, where the consensus is made of tests. */
+  /** The sums of the tests over these approvals, if the consensus is made of tests. */
   sums: Sums | undefined;
 }
 
-/** What every set that is tried begins with, and the same without the pivot. */
+/** The approvals with which every tried set begins, and the same without the pivot's. */
 interface Base {
   all: Common;
   withoutPivot: Common;
 }
 
-/** Undefined where a test ends in an error on one of the approvals, as the whole consensus then does whoever else approves. */
+/** Undefined if a test fails with an error on one of the approvals, because the whole consensus then fails, whoever else approves. */
 function baseOf({ shape: { tests }, budget, pivotId }: Search, approvals: readonly Approval[]): Base | undefined {
   const others = approvals.filter(({ user }) => user.id !== pivotId);
   const [all, withoutPivot] = [approvals, others].map((each): Common | undefined => {
@@ -120,25 +120,28 @@ function baseOf({ shape: { tests }, budget, pivotId }: Search, approvals: readon
   return all && withoutPivot && { all, withoutPivot };
 }
 
-/** Whether the expression is the same with and without the pivot's approval, whoever else approves. */
+/** Whether the expression cannot distinguish sets with and without the pivot's approval, whoever else approves. */
 function isInvisible({ all, withoutPivot }: Base): boolean {
   return all.sums?.every((sum, index) => sum === withoutPivot.sums?.[index]) ?? false;
 }
 
-// Who is alike.
+// Classes of equivalent users.
 
-/** One way in which a user could approve, and what it adds to the sums; undefined where the expression is not made of tests. */
+/** A way in which a user could approve, and the amounts that it adds to the sums; undefined if the expression is not made of tests. */
 interface Option {
   approval: Approval;
   adds: Sums | undefined;
 }
 
-/** Users with the same options. `options[i].adds` are the same for each member's i-th option. */
+/** Users with the same options: the i-th option of every member has the same `adds`. */
 interface VoterClass {
   members: Option[][];
 }
 
-/** A user approves with one credential. One on which a test ends in an error would make the whole consensus an error. */
+/**
+ * A user approves with one credential. Credentials on which a test fails with an error are left out, because they would make the whole
+ * consensus fail.
+ */
 function optionsOf({ shape: { tests, usesCredentials }, budget }: Search, voter: Voter): Option[] {
   const approvals: Approval[] = usesCredentials
     ? voter.credentials.map((credential) => ({ user: voter, credential }))
@@ -157,7 +160,7 @@ function classesOf(search: Search, voters: readonly Voter[]): VoterClass[] {
     const distinct = new Map<string, Option>();
     for (const option of optionsOf(search, voter)) {
       const { adds } = option;
-      // Who adds nothing changes nothing.
+      // An approval that adds nothing changes nothing.
       if (adds?.every((sum) => sum === 0)) continue;
       const key = adds?.join("") ?? `${voter.id} ${option.approval.credential?.id}`;
       if (!distinct.has(key)) distinct.set(key, option);
@@ -172,16 +175,16 @@ function classesOf(search: Search, voters: readonly Voter[]): VoterClass[] {
   return [...classes.values()];
 }
 
-// Which approvals would do.
+// The search for sufficient approvals.
 
-/** So many members of a class, with one of their options. Choices of one class stand side by side. */
+/** A number of members of a class, with one of their options. Choices of the same class are adjacent. */
 interface Choice {
   voterClass: VoterClass;
   option: number;
   count: number;
 }
 
-/** Sets of further approvals by size, with half of the steps. Undefined when there were more than could be tried. */
+/** Tries sets of additional approvals by size, using half of the steps. Undefined if there were too many to try. */
 function trySmallestFirst(search: Search, base: Base, classes: VoterClass[]): MissingApprovals[][] | undefined {
   const choices = classes.flatMap((voterClass) =>
     (voterClass.members[0] as Option[]).map((_, option) => ({ voterClass, option, count: 0 })),
@@ -207,7 +210,7 @@ function trySmallestFirst(search: Search, base: Base, classes: VoterClass[]): Mi
   return ways;
 }
 
-/** For each choice, how many approvals it and those after it have to give, at most `saturation` of each. */
+/** For each choice, how many approvals it and the following ones can supply, at most `saturation` each. */
 function capacitiesOf(choices: Choice[], saturation: number): number[] {
   const capacities: number[] = [];
   let ofClass = 0;
@@ -224,14 +227,14 @@ function capacitiesOf(choices: Choice[], saturation: number): number[] {
   return capacities;
 }
 
-/** Choices with the bounds of each, for `distributions`. */
+/** Choices and their limits, for `distributions`. */
 interface Supply {
   choices: Choice[];
   saturation: number;
   capacities: number[];
 }
 
-/** Every way to take `total` approvals from the choices beginning with `start`, no member of a class twice. */
+/** Every way to take `total` approvals from the choices from `start` on, without using a member of a class twice. */
 function* distributions(supply: Supply, total: number, start = 0, before?: Choice, room = 0): Generator<Choice[]> {
   if (total === 0) yield [];
   for (let index = start; total > 0 && total <= (supply.capacities[index] ?? 0); index++) {
@@ -248,7 +251,7 @@ function* distributions(supply: Supply, total: number, start = 0, before?: Choic
   }
 }
 
-/** The approvals of the chosen; of a class, each choice takes other members. */
+/** The approvals of the chosen members; choices of the same class use different members. */
 function approvalsOf(chosen: readonly Choice[]): Approval[] {
   const taken = new Map<VoterClass, number>();
   return chosen.flatMap(({ voterClass, option, count }) => {
@@ -263,7 +266,7 @@ const missingOf = ({ voterClass, option, count }: Choice): MissingApprovals => (
   anyOf: voterClass.members.map((options) => (options[option] as Option).approval.user.id),
 });
 
-/** Starts with everyone and leaves out, class by class and then one by one, whoever is not needed; in either order. */
+/** Starts with everyone and removes unneeded users, class by class and then one by one, in both orders. */
 function tryLeavingOut(search: Search, base: Base, classes: VoterClass[]): MissingApprovals[][] | "exhausted" {
   const everyone = classes.map((voterClass) => ({ voterClass, option: 0, count: voterClass.members.length }));
   for (const order of [everyone, everyone.toReversed()]) {
@@ -277,7 +280,7 @@ function tryLeavingOut(search: Search, base: Base, classes: VoterClass[]): Missi
   return "exhausted";
 }
 
-/** Of choices with which the consensus holds, those that are left when one after the other is left out if it can be. */
+/** Removes choices one after the other, as long as the consensus still holds. Returns the remaining ones. */
 function needed(search: Search, base: Base, choices: readonly Choice[]): readonly Choice[] {
   let left = choices;
   for (const choice of choices) {
@@ -287,7 +290,7 @@ function needed(search: Search, base: Base, choices: readonly Choice[]): readonl
   return left;
 }
 
-/** Whether the consensus holds with these approvals beside the base, and would not without the pivot's. */
+/** Whether the consensus holds with these approvals added to the base, and would not hold without the pivot's. */
 function counts(search: Search, base: Base, chosen: readonly Choice[]): boolean {
   return holds(search, base.all, chosen) && !holds(search, base.withoutPivot, chosen);
 }

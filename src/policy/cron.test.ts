@@ -7,7 +7,7 @@ import { type CronSpan, parseCronSpan } from "./cron.ts";
 
 interface Vector {
   span: [string, string, string];
-  /** [instant, whether a window is open then] */
+  /** [instant, whether it is within a window] */
   instants?: [string, boolean][];
   invalid?: string;
 }
@@ -32,7 +32,7 @@ test("vectors", () => {
       assert.match(parsed.reason, new RegExp(invalid), texts.join(" "));
     }
     for (const [instant, active] of instants) {
-      // Both with what an earlier question left behind and without.
+      // Both with and without the cached result of an earlier question.
       assert.equal(span(...texts).isActiveAt(Date.parse(instant)), active, `${texts.join(" ")} at ${instant}`);
     }
     const kept = invalid === undefined ? span(...texts) : undefined;
@@ -43,7 +43,7 @@ test("vectors", () => {
   }
 });
 
-/** Walks back minute by minute and asks the zone for its wall clock: slow, and right where no clock is moved. */
+/** Walks back minute by minute and reads the local time: slow, and correct unless the clock changes. */
 function isActiveByWalking(cron: [Set<number>, Set<number>], durationMs: number, timeZone: string, nowMs: number) {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const start = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
@@ -95,8 +95,8 @@ test("what is remembered never changes an answer", () => {
 });
 
 /**
- * Every minute of every local day is tried, and its instant sought as RFC 5545 section 3.3.5 says: the first at which the clock
- * shows it, and for one that is skipped that of the offset before. Slow, and without any knowledge of how schedules are laid out.
+ * Tries every minute of every local day, and finds its instant by the rules of RFC 5545 section 3.3.5: the first at which the clock shows
+ * it, and for a skipped time the one with the offset before the gap. Slow, but independent of the implementation.
  */
 function isActiveByTrying([minutes, hours, weekdays]: Set<number>[], durationMs: number, zone: string, nowMs: number) {
   const format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
@@ -127,7 +127,7 @@ test("agrees with trying every minute, around clock changes", () => {
     ["Australia/Lord_Howe", Date.UTC(2026, 9, 3, 15, 30)],
     ["Africa/Cairo", Date.UTC(2026, 3, 23, 22)],
     ["Asia/Beirut", Date.UTC(2025, 2, 29, 22)],
-    // The day on which Samoa crossed the date line has no local time at all.
+    // The day on which Samoa crossed the date line does not exist in local time.
     ["Pacific/Apia", Date.UTC(2011, 11, 30, 10)],
   ];
   let active = 0;

@@ -4,12 +4,12 @@ import { type DayClock, findTimeZone, type TimeZone } from "./time-zone.ts";
 const MINUTES_OF_DAY = 24 * 60;
 const MAX_DURATION_MS = 7 * DAY_MS;
 
-/** Why a text is not a cron expression, a duration or a time zone. */
+/** Why a text is not a valid cron expression, duration or time zone. */
 export interface Invalid {
   reason: string;
 }
 
-/** When windows open (numbers each field allows, sorted) and whether day of month and day of week are both restricted. */
+/** When windows open: the allowed values of each field, sorted, and whether both day of month and day of week are restricted. */
 interface Schedule {
   minutes: number[];
   hours: number[];
@@ -21,13 +21,13 @@ interface Schedule {
 
 /** `CronSpan`: the windows [fire, fire + duration) of a schedule in a time zone. */
 export interface CronSpan {
-  /** Whether an instant (milliseconds since 1970) lies in any window. */
+  /** Whether an instant (milliseconds since 1970) is within a window. */
   isActiveAt(nowMs: number): boolean;
-  /** How many days are looked at for an answer: what it costs. */
+  /** How many days must be examined for an answer, which determines its cost. */
   days: number;
 }
 
-/** Reads the three arguments of `CronSpan`; `Invalid` says which is wrong and how. */
+/** Parses the three arguments of `CronSpan`; `Invalid` says which is wrong and why. */
 export function parseCronSpan(cron: string, duration: string, timeZone: string): CronSpan | Invalid {
   const schedule = parseCron(cron);
   if ("reason" in schedule) return schedule;
@@ -46,7 +46,7 @@ const FIELDS: [name: string, least: number, most: number][] = [
   ["day of week", 0, 6],
 ];
 
-/** Five fields of numbers, ranges, lists or `*`. Days of month and week are alternatives when both are restricted. */
+/** Five fields of numbers, ranges, lists or `*`. If both days of month and days of week are restricted, a day must match only one of them. */
 function parseCron(text: string): Schedule | Invalid {
   const fields = text.split(" ").filter((field) => field !== "");
   if (fields.length !== FIELDS.length) {
@@ -95,7 +95,7 @@ function parseField(field: string, index: number): Set<number> | Invalid {
   return allowed;
 }
 
-/** Whole days, hours and minutes in this order, each at most once: `8h`, `90m`, `1d12h`. In milliseconds. */
+/** Whole days, hours and minutes in this order, each at most once: `8h`, `90m`, `1d12h`. Returns milliseconds. */
 function parseDuration(text: string): number | Invalid {
   const parts = /^(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,5})m)?$/.exec(text);
   if (parts === null || text === "")
@@ -109,11 +109,11 @@ function parseDuration(text: string): number | Invalid {
 }
 
 /**
- * The last answer is kept with the time it is good for: an open window until it closes, a closed one until the next fire
- * or the end of what was looked at. So a request costs one comparison, and the calendar is looked at a few times a day.
+ * Caches the last answer with the period in which it is valid: an open window until it closes, a closed one until the next fire or the end
+ * of the examined days. So a request costs one comparison, and the calendar is examined only a few times a day.
  */
 function cronSpan(schedule: Schedule, durationMs: number, zone: TimeZone): CronSpan {
-  // From the day on which a window that is still open may have begun, in any zone, to that of the next fire.
+  // From the day on which a window that is still open may have begun, in any time zone, to the day of the next fire.
   const days = Math.ceil(durationMs / DAY_MS) + 4;
   let known = { from: 0, until: 0, active: false };
   return {
@@ -148,7 +148,7 @@ function fallsOn(schedule: Schedule, day: Date): boolean {
   return schedule.eitherDay ? dayOfMonth || dayOfWeek : dayOfMonth && dayOfWeek;
 }
 
-/** On one day: the last instant that is not after `nowMs` at which a window opens, and the first after it; infinite where none is. */
+/** On one day: the last instant not after `nowMs` at which a window opens, and the first one after it; infinite if there is none. */
 function firesAround(
   schedule: Schedule,
   day: number,
@@ -172,7 +172,7 @@ function firesAround(
   return { latest, next };
 }
 
-/** The last minute of a day, counted from its midnight, at which a window opens and that is not after `limit`; -1 if none is. */
+/** The last minute of a day, counted from its midnight, at which a window opens and that is not after `limit`; -1 if there is none. */
 function latestMinute({ hours, minutes }: Schedule, limit: number): number {
   const hour = Math.floor(limit / 60);
   const minute = hours.includes(hour) ? minutes.findLast((each) => hour * 60 + each <= limit) : undefined;
@@ -181,7 +181,7 @@ function latestMinute({ hours, minutes }: Schedule, limit: number): number {
   return earlier === undefined ? -1 : earlier * 60 + (minutes.at(-1) as number);
 }
 
-/** The first such minute that is not before `limit`; Infinity if none is. */
+/** The first such minute that is not before `limit`; Infinity if there is none. */
 function earliestMinute({ hours, minutes }: Schedule, limit: number): number {
   const hour = Math.floor(limit / 60);
   const minute = hours.includes(hour) ? minutes.find((each) => hour * 60 + each >= limit) : undefined;

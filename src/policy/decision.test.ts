@@ -45,18 +45,18 @@ const ALLOW = "EFFECT_ALLOW" as const;
 const DENY = "EFFECT_DENY" as const;
 const byA = "approvers.any(u, u.id == 'A')";
 const byAB = "approvers.any(u, u.id == 'A') && approvers.any(u, u.id == 'B')";
-/** It lacks a root that the activity does not have. */
+/** Needs a root that the activity does not have. */
 const lacking = "wallet.id == 'W' || private_key.id == 'P'";
-/** It asks for more than there is of what the activity has. */
+/** Needs more of a fact than the activity has. */
 const failing = "wallet.label[0..100] == 'x'";
 
-/** A test that is put to each combination of a hundred numbers. */
+/** A test of each combination of a hundred numbers. */
 function nested(test: string, variables: string[]): string {
   const numbers = `[${Array.from({ length: 100 }, (_, index) => index).join(", ")}]`;
   return variables.reduceRight((inner, variable) => `${numbers}.any(${variable}, ${inner})`, test);
 }
 
-/** Policies, the outcome of each, the outcome of all, and the policies that made it so. */
+/** The policies, the outcome of each, the overall outcome, and the policies that determined it. */
 const cases: [string, Omit<Policy, "policyId">[], string[], string, string[]][] = [
   ["no policies", [], [], "DENY_IMPLICIT", []],
   ["an allowance without expressions", [{ effect: ALLOW }], ["ALLOW"], "ALLOW", ["p1"]],

@@ -12,26 +12,26 @@ import type { Policy } from "./policy.ts";
 import { type Columns, isSettled, type Value, type ValueMemory } from "./remembered-values.ts";
 import type { Scope } from "./schema.ts";
 
-/** What a decision is made on. Properties may be getters; `voters` is read only where a consensus is short of approvals. */
+/** The input of a decision. Properties may be getters; `voters` is read only if a consensus lacks approvals. */
 export interface DecisionRequest {
   policies: readonly Policy[];
   facts: ConditionFacts;
-  /** Milliseconds since 1970; one instant for the whole request. */
+  /** Milliseconds since 1970; the same instant for the whole request. */
   nowMs: number;
   submitterId: string;
-  /** The approvals that count now: not lapsed, not of a deleted user, with the user's facts of today. */
+  /** The approvals that count now: not expired, not of a deleted user, with the current facts of each user. */
   approvals: readonly Approval[];
   /** The organization's users. */
   voters: readonly Voter[];
 }
 
 /**
- * Decides on an activity by the organization's policies: any denial denies, and so does a denying policy that errs on what the
- * activity has; otherwise any allowance allows; otherwise, if approvals are missing that can still come, consensus is needed;
- * otherwise nothing allows it. Root quorum and built-in rules are the caller's.
+ * Decides an activity by the organization's policies. Any denial denies; so does a denying policy that fails with an error on facts that
+ * the activity has. Otherwise any allowance allows. Otherwise, if missing approvals can still come, consensus is needed. Otherwise nothing
+ * allows the activity. Root quorum and built-in rules are up to the caller.
  *
- * With a memory, expressions whose value is known already are not evaluated again, and policies all of whose values are settled
- * are not looked at again; the decision is the same.
+ * With a memory, expressions whose value is already known are not evaluated again, and policies whose values are all settled are skipped.
+ * The decision is the same.
  *
  * @throws OutOfBudget
  */
@@ -71,7 +71,7 @@ export function evaluatePolicies(
   return result;
 }
 
-/** Whether all requests that share these columns get this evaluation: it hangs neither on the clock nor on who else might approve. */
+/** Whether the evaluation is the same for all requests that share these columns: it depends neither on the clock nor on who else might approve. */
 const isSettledOn = (columns: Columns, policy: Policy, index: number, evaluation: PolicyEvaluation): boolean =>
   evaluation.outlook === undefined &&
   isAbsent(policy.time) &&
@@ -89,32 +89,32 @@ function resultOf(evaluations: readonly PolicyEvaluation[]): PolicyResult {
 }
 
 /**
- * What an outcome weighs in the decision. An error is nothing where the policy allows. Where it denies, it denies, unless all
- * that is wrong is that the activity is not of the kind that the policy is about.
+ * How an outcome counts in the decision. An error in an allowing policy counts as nothing. In a denying policy it denies, unless the only
+ * problem is that the activity is not of the kind that the policy is about.
  */
 function verdictOf({ effect, outcome, error }: PolicyEvaluation): Outcome {
   const denies = effect === "EFFECT_DENY" && error !== undefined && error.absentRoots === undefined;
   return denies ? "OUTCOME_DENY_EXPLICIT" : outcome;
 }
 
-/** What it is worth to look at a policy at all, also where its values are known. */
+/** The cost, in steps, of processing a policy, even if its values are known. */
 const STEPS_PER_POLICY = 8;
 
-/** The message of a denial, as clients of the hosted service know it. */
+/** The message of a denial, with the text that clients of the hosted service know. */
 export function denialMessage(decision: PolicyResult): string {
   return decision.outcome === "OUTCOME_DENY_EXPLICIT"
     ? `The following policies denied this action: ${decision.decisive.join(", ")}`
     : "No policies evaluated to outcome: Allow";
 }
 
-/** What the evaluations of one decision have in common. */
+/** What the evaluations of one decision share. */
 interface Evaluating {
   request: DecisionRequest;
   facts: FactsOf;
   cache: ExpressionCache;
   columns: Columns;
   budget: Budget;
-  /** What all searches for further approvals may take together. */
+  /** The steps that all searches for further approvals may use together. */
   searching: Budget;
 }
 
@@ -125,7 +125,7 @@ function evaluatePolicy(policy: Policy, index: number, evaluating: Evaluating): 
     if (evaluation.error === undefined) evaluation.outcome = "OUTCOME_TIME_INACTIVE";
     return evaluation;
   }
-  // Both, whatever the first came to: an error in either is an error of the policy.
+  // Both are evaluated, whatever the first value is: an error in either is an error of the policy.
   const condition = noteValue(policy, index, "condition", evaluating, evaluation);
   const consensus = noteValue(policy, index, "consensus", evaluating, evaluation);
   if (evaluation.error !== undefined) return evaluation;
@@ -142,7 +142,7 @@ function evaluatePolicy(policy: Policy, index: number, evaluating: Evaluating): 
   return evaluation;
 }
 
-/** Notes the value, or the first error that denies, or the first, in the evaluation; false where there is an error. */
+/** Stores and returns the value. If there is an error, returns false and stores the first error that denies, or else the last one. */
 function noteValue(
   policy: Policy,
   index: number,
@@ -183,7 +183,10 @@ function evaluateExpression<S extends Scope>(
   return value;
 }
 
-/** Errors with a text of their own would take more room in many columns than they spare work; that a root is absent is one error for all. */
+/**
+ * Not for errors with a text of their own, which would need more memory in many columns than they save work. For an absent root, all
+ * evaluations share one error.
+ */
 const takesNoRoom = (value: Value, program: object): boolean =>
   typeof value === "boolean" || program instanceof PolicyError || value.cause.code === "ABSENT_ROOT";
 
@@ -203,7 +206,7 @@ function evaluated<S extends Scope>(
   }
 }
 
-/** One value for all evaluations that end in the same error of an expression's, which many columns may hold. */
+/** Shares one value among all evaluations that fail with the same error of an expression, because many columns may contain it. */
 const errors = new WeakMap<PolicyError, Map<string, Exclude<Value, boolean>>>();
 
 function sharedError(cause: PolicyError, absentRoots?: readonly string[]): Value {

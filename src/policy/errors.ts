@@ -1,6 +1,6 @@
 /**
- * What went wrong. Those before `ABSENT_ROOT` are found when an expression is created, the others when it is evaluated.
- * `ABSENT_ROOT`: a fact that activities of this kind do not have at all; `MISSING_FACT`: one of which they have less than is asked.
+ * The kinds of error. Those before `ABSENT_ROOT` are found when an expression is created, the others when it is evaluated. `ABSENT_ROOT`: a
+ * fact that activities of this kind do not have at all. `MISSING_FACT`: the activity has less of a fact than the expression needs.
  */
 export type PolicyErrorCode =
   | "TOO_LONG"
@@ -17,14 +17,14 @@ export type PolicyErrorCode =
   | "INCOMPARABLE"
   | "TOO_COSTLY";
 
-/** A place in an expression: `offset` in UTF-16 code units from 0, `line` and `column` (in code points) from 1. */
+/** A position in an expression: `offset` in UTF-16 code units from 0, `line` and `column` (in code points) from 1. */
 export interface Position {
   offset: number;
   line: number;
   column: number;
 }
 
-/** The one error of the policy language. `expected` says what would have been right, where that can be said. */
+/** The error class of the policy language. `expected` says what would have been valid, if known. */
 export class PolicyError extends Error {
   readonly code: PolicyErrorCode;
   readonly offset: number;
@@ -32,7 +32,7 @@ export class PolicyError extends Error {
   readonly #source: string;
 
   constructor(code: PolicyErrorCode, message: string, source: string, offset: number, expected?: string) {
-    // An evaluation that fails is an outcome, and one decision may have a hundred: taking each one's stack costs more than all else.
+    // A failed evaluation is an outcome, and one decision may have a hundred. Capturing each stack would cost more than everything else.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -44,7 +44,7 @@ export class PolicyError extends Error {
     this.#source = source;
   }
 
-  /** Counted when asked for, because most evaluation errors are never shown. */
+  /** Computed on demand, because most evaluation errors are never shown. */
   get position(): Position {
     const before = this.#source.slice(0, this.offset);
     const lineStart = before.lastIndexOf("\n") + 1;
@@ -55,10 +55,7 @@ export class PolicyError extends Error {
     };
   }
 
-  /**
-   * The message with its place. A field that does not exist is told without the place, because clients know that text
-   * word by word.
-   */
+  /** The message with its position. The message for an unknown field has no position, because clients know its exact text. */
   get description(): string {
     if (this.code === "UNKNOWN_FIELD" || this.code === "TOO_LONG") return this.message;
     const { line, column } = this.position;
@@ -67,8 +64,8 @@ export class PolicyError extends Error {
 }
 
 /**
- * A fact that is supplied lazily, by a getter, throws this when the activity has it and it cannot be told. The expression that
- * touches it then ends in an error, which is not that of a fact that is absent: a denial that asks for it denies.
+ * Thrown by the getter of a lazy fact if the activity has the fact, but its value cannot be determined. The expression that uses it then
+ * fails. Unlike for an absent fact, a denial that uses it denies.
  */
 export class MissingFactError extends Error {
   override readonly name = "MissingFactError";

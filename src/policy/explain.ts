@@ -14,25 +14,25 @@ import type { Scope } from "./schema.ts";
 import { sizeOf, type TypedNode } from "./typed-tree.ts";
 import type { Type } from "./types.ts";
 
-/** Why an expression is not true: a clause that is false, or one that ends in an error. */
+/** Why an expression is not true: a clause that is false, or that fails with an error. */
 interface ClauseFinding {
   scope: Scope;
   clause: string;
   result: "false" | "error";
-  /** The value that made it false, or the error; '' where the clause says it all. */
+  /** The value that made it false, or the error; '' if the clause itself is explanation enough. */
   detail: string;
 }
 
 const MAX_FINDINGS = 8;
-/** What compiling a part of an expression by itself is worth, and spelling it out. */
+/** The cost, in steps, of compiling a part of an expression separately, and printing it. */
 const STEPS_PER_PART = 16;
-/** What putting a finding into words is worth. */
+/** The cost, in steps, of describing a finding. */
 const STEPS_PER_FINDING = 200;
 
 /**
- * Says in one sentence or more why a policy came to its outcome: which clauses were false or could not be evaluated, and which
- * approvals are missing. Evaluates the expressions again, clause by clause, so it is meant for denials and simulations. The text
- * quotes facts of the activity (addresses, amounts): it is for those who may see the activity.
+ * Explains in one sentence or more why a policy had its outcome: which clauses were false or could not be evaluated, and which approvals
+ * are missing. It evaluates the expressions again, clause by clause, so use it for denials and simulations only. The text quotes facts of
+ * the activity (addresses, amounts), so show it only to those who may see the activity.
  *
  * @throws OutOfBudget
  */
@@ -116,7 +116,7 @@ function listed(findings: ClauseFinding[]): string {
     .join(" ");
 }
 
-/** What is sought in an expression. */
+/** What to look for in an expression. */
 interface Question {
   scope: Scope;
   facts: FactsOf[Scope];
@@ -124,7 +124,7 @@ interface Question {
   budget: Budget;
 }
 
-/** One expression while its clauses are gone through. */
+/** The state of searching one expression. */
 interface Inquiry extends Question {
   program: Program;
   findings: ClauseFinding[];
@@ -141,7 +141,10 @@ function findingsOf(source: string, question: Question, cache: ExpressionCache):
   return inquiry.findings;
 }
 
-/** Walks down `&&`, `||` and `!` to the clauses that are `unwanted`, or cannot be evaluated, until as many are found as are told. */
+/**
+ * Descends through `&&`, `||` and `!` to the clauses that have the `unwanted` value or cannot be evaluated, until the maximum number of
+ * findings is reached.
+ */
 function inquire(inquiry: Inquiry, node: TypedNode, unwanted: boolean): void {
   if (inquiry.findings.length >= MAX_FINDINGS) return;
   if (node.kind === "and" || node.kind === "or") {
@@ -160,7 +163,7 @@ function inquire(inquiry: Inquiry, node: TypedNode, unwanted: boolean): void {
   }
 }
 
-/** What the compared sides of a clause are, other than literals. */
+/** The values of a clause's compared sides, except literals. */
 function actual(inquiry: Inquiry, node: TypedNode): string {
   const compared = node.kind === "compare" ? [node.left, node.right] : node.kind === "contains" ? [node.element] : [];
   return compared

@@ -1,13 +1,13 @@
 /**
- * The facts that policies are decided on: plain data under the names the language uses. Everything optional may be left
- * out; an expression that touches what is absent ends in an error. A property may be a getter, so that a transaction is
- * parsed only when a policy asks for it; a getter keeps its result.
+ * The facts on which policies decide: plain data under the names that the language uses. All optional members may be absent; an expression
+ * that uses an absent one fails with an error. A property may be a getter, so that, for example, a transaction is parsed only if a policy
+ * needs it; a getter caches its result.
  *
- * A root that is left out (`eth.tx`, `wallet`, see roots.ts) is one that such an activity does not have: denials on it are not
- * about that activity. What the activity has and cannot be told is a getter that throws `MissingFactError`: it denies.
+ * An absent root (`eth.tx`, `wallet`, see roots.ts) is a fact that such an activity does not have: denials that use it are not about that
+ * activity. A fact that the activity has, but whose value cannot be determined, is a getter that throws `MissingFactError`: it denies.
  *
- * Hexadecimal of EVM facts begins with `0x`, in either letter case. Tron's `data` and Solana's `instruction_data_hex` have
- * no prefix and are lowercase.
+ * Hexadecimal EVM facts begin with `0x`, in either case. Tron's `data` and Solana's `instruction_data_hex` have no prefix and are
+ * lowercase.
  */
 
 /** An integer; a `number` must be a safe integer. */
@@ -21,7 +21,7 @@ export type ArgumentFact =
   | readonly ArgumentFact[]
   | { readonly [field: string]: ArgumentFact };
 
-/** A user as `approvers` has them. Tags are tag ids. */
+/** A user in `approvers`. Tags are tag ids. */
 export interface UserFacts {
   id: string;
   tags: readonly string[];
@@ -29,7 +29,7 @@ export interface UserFacts {
   alias?: string | undefined;
 }
 
-/** A credential that stamped an approval. `credential_id` is there for passkeys alone. */
+/** A credential that stamped an approval. Only passkeys have a `credential_id`. */
 export interface CredentialFacts {
   id: string;
   user_id: string;
@@ -48,13 +48,13 @@ export interface TimeFacts {
   time: { now: number };
 }
 
-/** `kind` is the type without prefix and version; `resource` and `action` are as the operation says. */
+/** `kind` is the type without prefix and version; `resource` and `action` are those of the operation. */
 export interface ActivityFacts {
   type: string;
   kind?: string | undefined;
   resource?: string | undefined;
   action?: string | undefined;
-  /** What `activityParams` in schema.ts has for the type, under the same names. */
+  /** The members that `activityParams` in schema.ts lists for the type, under the same names. */
   params?: object | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface PrivateKeyFacts extends WalletFacts {
   tags: readonly string[];
 }
 
-/** `path_*`: the derivation path's components without and as their hardening marks. */
+/** `path_*`: the components of the derivation path without their hardening marks, and the marks themselves. */
 export interface WalletAccountFacts {
   address: string;
   path_indexes?: readonly IntegerFact[] | undefined;
@@ -80,7 +80,7 @@ export interface SecretFacts {
   static_properties: Readonly<Record<string, string>>;
 }
 
-/** `gas_price` is `max_fee_per_gas` where the transaction has that instead. `to` is '' for a contract creation. */
+/** `gas_price` is `max_fee_per_gas` if the transaction has that instead. `to` is '' for a contract creation. */
 export interface EthereumTransactionFacts {
   from?: string | undefined;
   to: string;
@@ -94,7 +94,7 @@ export interface EthereumTransactionFacts {
   max_priority_fee_per_gas?: IntegerFact | undefined;
   max_fee_per_blob_gas?: IntegerFact | undefined;
   type: "LEGACY" | "TYPE_1" | "TYPE_2" | "TYPE_3" | "TYPE_4";
-  /** These three only where a smart contract interface is stored for `to`. */
+  /** These three are present only if a smart contract interface is stored for `to`. */
   function_name?: string | undefined;
   function_signature?: string | undefined;
   contract_call_args?: Readonly<Record<string, ArgumentFact>> | undefined;
@@ -126,11 +126,11 @@ export interface AddressTableLookupReferenceFacts {
 
 export interface SolanaInstructionFacts {
   program_key: string;
-  /** An account that a lookup table supplies has the key `ADDRESS_TABLE_LOOKUP`. */
+  /** An account from a lookup table has the key `ADDRESS_TABLE_LOOKUP`. */
   accounts: readonly { account_key: string; signer: boolean; writable: boolean }[];
   instruction_data_hex: string;
   address_table_lookups: readonly AddressTableLookupReferenceFacts[];
-  /** Only where an interface (IDL) is stored for the program. */
+  /** Present only if an interface (IDL) is stored for the program. */
   parsed_instruction_data?:
     | {
         instruction_name: string;
@@ -147,7 +147,7 @@ export interface SolanaTransactionFacts {
   instructions: readonly SolanaInstructionFacts[];
   transfers: readonly { from: string; to: string; amount: IntegerFact }[];
   recent_blockhash: string;
-  /** `token_mint` is '' where the instruction does not name it. */
+  /** `token_mint` is '' if the instruction does not name it. */
   spl_transfers: readonly {
     from: string;
     to: string;
@@ -174,7 +174,7 @@ export interface TronPermissionFacts {
   keys: readonly { address: string; weight: IntegerFact }[];
 }
 
-/** Which fields there are depends on `type`. Amounts are in sun. */
+/** The fields depend on `type`. Amounts are in sun. */
 export interface TronContractFacts {
   type: string;
   permission_id?: IntegerFact | undefined;
@@ -209,7 +209,7 @@ export interface TronTransactionFacts {
   contract: readonly TronContractFacts[];
 }
 
-/** Values in satoshis. `fee` cannot be had where neither the PSBT nor what is signed proves the amounts that are spent. */
+/** Values in satoshis. `fee` is unavailable if neither the PSBT nor the signed data proves the amounts that are spent. */
 export interface BitcoinTransactionFacts {
   version: string;
   inputs: readonly { tx_id: string; vout: IntegerFact; sequence: IntegerFact }[];
@@ -218,7 +218,7 @@ export interface BitcoinTransactionFacts {
   fee: IntegerFact;
 }
 
-/** `valid_*` are 0 where not set; a call's `to` is '' for a creation, its `function_signature` '' where too short. */
+/** `valid_*` are 0 if not set. For a call, `to` is '' for a creation, and `function_signature` is '' if the data is too short. */
 export interface TempoTransactionFacts {
   chain_id: IntegerFact;
   from: string;

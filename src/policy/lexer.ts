@@ -2,7 +2,7 @@ import { MAX_POLICY_LENGTH } from "../kernel/limits.ts";
 import { PolicyError } from "./errors.ts";
 import { MAX_UINT, MIN_INT } from "./integers.ts";
 
-/** `text` is as written, except that of a string literal, which stands without its quotes. */
+/** `text` is as written, except for a string literal, whose quotes are removed. */
 export interface Token {
   kind: "integer" | "string" | "identifier" | "symbol" | "end";
   text: string;
@@ -64,7 +64,7 @@ function match(pattern: RegExp, source: string, offset: number): string | undefi
   return pattern.exec(source)?.[0];
 }
 
-/** There are no escapes: a string ends at the next quote, and a backslash is a character like any other. */
+/** There are no escapes: a string ends at the next quote, and a backslash is an ordinary character. */
 function stringAt(source: string, offset: number): Token {
   const end = source.indexOf("'", offset + 1);
   if (end === -1) {
@@ -100,7 +100,7 @@ function integerAt(source: string, offset: number, text: string): Token {
   return { kind: "integer", text, offset };
 }
 
-/** 2^256 has 78 digits, so longer ones are refused unread; most are so short that there is no need to look. */
+/** 2^256 has 78 digits, so longer numbers are rejected without parsing. Most numbers are so short that they need no check. */
 function isInRange(text: string): boolean {
   if (text.length <= 38) return true;
   const digits = text.replace(/^-?0*/, "");
@@ -120,7 +120,7 @@ function strayCharacter(source: string, offset: number): PolicyError {
   return new PolicyError("SYNTAX", `${shown} has no meaning here`, source, offset);
 }
 
-/** Words of the author, short enough to stand in a message. */
+/** A quote from the expression, shortened for a message. */
 export function clip(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40).toWellFormed()}…` : text;
 }

@@ -1,12 +1,12 @@
 import { type ActivityClass, activityClass } from "./activities.ts";
 import type { TypedNode } from "./typed-tree.ts";
 
-/** What is known of a value when nothing is known but the activity's class; undefined where it depends on more. */
+/** A value as far as the activity's class determines it; undefined if it depends on more. */
 type Known = boolean | bigint | string | undefined;
 
 /**
- * Whether a condition can be true for an activity type, as far as `activity.type`, `.kind`, `.resource` and `.action`
- * tell, and those of its parameters that are given (three-valued logic: what depends on anything else is unknown).
+ * Whether a condition can be true for an activity type, based only on `activity.type`, `.kind`, `.resource` and `.action`, and on the given
+ * parameters. Uses three-valued logic: everything else is unknown.
  */
 export function canBeTrueFor(
   condition: TypedNode,
@@ -56,7 +56,7 @@ function classFact(activity: KnownActivity, name: string): Known {
 
 const negate = (value: Known): boolean | undefined => (typeof value === "boolean" ? !value : undefined);
 
-/** The facts compared here are of the activity, which are compared exactly. */
+/** The facts compared here belong to the activity and are compared exactly. */
 function areEqual(a: Known, b: Known): boolean | undefined {
   return a === undefined || b === undefined ? undefined : a === b;
 }

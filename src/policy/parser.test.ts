@@ -10,7 +10,7 @@ import { print } from "./print.ts";
 const vectors = new URL("../../test/vectors/policy-language/", import.meta.url);
 const expressions: { expression: string }[] = JSON.parse(readFileSync(new URL("expressions.json", vectors), "utf8"));
 
-/** The tree without places. */
+/** The tree without positions. */
 function shape(node: Expression): unknown {
   return JSON.parse(
     JSON.stringify(node, (key, value) => {
@@ -82,7 +82,7 @@ test("nesting is bounded, whatever it is made of", () => {
   depths((n) => `${"Timestamp(".repeat(n)}'x'${")".repeat(n)}`);
   depths((n) => `${"(a && ".repeat(n)}a${")".repeat(n)}`);
   depths((n) => `${"(".repeat(n)}a${" == a)".repeat(n)}`);
-  // Long chains at every level, each alone within bounds.
+  // Long chains at every level, each within the limits.
   const comb = Array.from({ length: 60 }, (_, level) => `a${"[0]".repeat(60 - level)}[`).join("");
   assert.throws(() => parse(`${comb}0${"]".repeat(60)}`), { code: "TOO_DEEP" });
 });

@@ -6,7 +6,7 @@ import { clip, type Token, tokenize } from "./lexer.ts";
 const COMPARE_OPERATORS = new Set<string>(["==", "!=", "<", "<=", ">", ">=", "in"]);
 const RESERVED = new Set(["true", "false", "in"]);
 
-/** The one thing that moves while parsing: which token is next, and how deep the parser stands. */
+/** The mutable state of parsing: the next token, and the current depth. */
 interface Cursor {
   source: string;
   tokens: Token[];
@@ -42,7 +42,7 @@ function parseConjunction(cursor: Cursor): Expression {
   return parseTerms(cursor, "and", "&&", parseComparison);
 }
 
-/** `a && b && c` is one node with three terms, so that a long list of clauses is not a deep tree. */
+/** `a && b && c` is one node with three terms, so that a long list of clauses does not make a deep tree. */
 function parseTerms(
   cursor: Cursor,
   kind: "and" | "or",
@@ -173,7 +173,7 @@ function parseBrackets(cursor: Cursor, object: Expression): Expression {
   return { kind: "slice", offset, object, start: first, end };
 }
 
-/** Expressions with commas between them up to the closing symbol, which is consumed; none is allowed. */
+/** Comma-separated expressions up to the closing symbol, which is consumed; the list may be empty. */
 function parseListed(cursor: Cursor, closing: string): Expression[] {
   if (skipSymbol(cursor, closing)) return [];
   const elements = [parseExpression(cursor)];
@@ -219,7 +219,7 @@ function nested<T>(cursor: Cursor, parsePart: () => T): T {
   return part;
 }
 
-/** While parsing, links of a chain and brackets are bounded apart; here the whole tree is. */
+/** The parser limits chains and brackets separately; this limits the depth of the whole tree. */
 function checkDepth(cursor: Cursor, node: Expression, depth: number): void {
   if (depth > MAX_POLICY_DEPTH) throw tooDeep(cursor, node.offset);
   for (const part of partsOf(node)) checkDepth(cursor, part, depth + 1);

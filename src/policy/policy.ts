@@ -1,7 +1,7 @@
 import type { PolicyError } from "./errors.ts";
 import type { Scope } from "./schema.ts";
 
-/** A policy as it is stored. An expression that is absent or empty holds always. */
+/** A stored policy. An absent or empty expression is always true. */
 export interface Policy {
   policyId: string;
   effect: "EFFECT_ALLOW" | "EFFECT_DENY";
@@ -15,8 +15,8 @@ export interface PolicyFault {
   scope: Scope;
   cause: PolicyError;
   /**
-   * Of a denial: the roots that it asks for and the activity does not have (`bitcoin.tx`, `private_key`), where they are all
-   * that is wrong. It is not about such an activity, and denies nothing.
+   * For a denial: the roots that it needs and the activity does not have (`bitcoin.tx`, `private_key`), if their absence is the only
+   * problem. The policy is not about such an activity and denies nothing.
    */
   absentRoots?: readonly string[];
 }

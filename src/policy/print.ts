@@ -1,13 +1,13 @@
 import type { Expression } from "./ast.ts";
 
-/** How tightly an expression holds together; a looser one needs parentheses where a tighter one is expected. */
+/** Binding strengths. An expression that binds more loosely than required needs parentheses. */
 const OR = 0;
 const AND = 1;
 const COMPARE = 2;
 const NOT = 3;
 const POSTFIX = 4;
 
-/** The expression as text, one canonical spelling per tree: parsing it gives an equal tree. */
+/** The expression as text. Each tree has one canonical text, and parsing it yields an equal tree. */
 export function print(node: Expression): string {
   switch (node.kind) {
     case "boolean":

@@ -9,52 +9,52 @@ import type { Policy, PolicyFault } from "./policy.ts";
 import { type TypedNode, typedPartsOf } from "./typed-tree.ts";
 
 /**
- * Most policies are about other activities and other users than the one that is decided on, and every expression is
- * evaluated all the same. What depends on nothing but the class of the activity, or on nothing but who approves, comes out
- * the same the next time, and is kept here. It goes with the list of policies that it is about.
+ * Most policies are about other activities and users than the current ones, but every expression has to be evaluated. The value of an
+ * expression that depends only on the activity's class, or only on who approves, is the same the next time and is cached here. The cache
+ * lives as long as the list of policies that it belongs to.
  */
 
-/** What an expression came to. */
+/** The value of an expression, or its error. */
 export type Value = boolean | Pick<PolicyFault, "cause" | "absentRoots">;
 
-/** Values of one kind of expression, in the order of the policies. Empty where a value is not known, or never is. */
+/** Values of one kind of expression, in the order of the policies. Empty if a value is not known yet, or cannot be cached. */
 export type Column = (Value | undefined)[];
 
-/** There is none for times: they change with the clock. */
+/** There is no column for times, because they change with the clock. */
 export interface Columns {
   consensus?: Column;
   condition?: Column;
-  /** Of conditions that look at more: what they came to on the very same facts, as one request asks about them more than once. */
+  /** Values of conditions that depend on more, for exactly the same facts, because one request evaluates them more than once. */
   onTheseFacts?: Column;
   time?: undefined;
-  /** What whole policies came to, where both of these columns had their values. */
+  /** Evaluations of whole policies, if both of these columns had their values. */
   settled?: SettledEvaluations;
 }
 
 export interface SettledEvaluations {
-  /** In the order of the policies. Empty where a policy asks for more than the columns have. */
+  /** In the order of the policies. Empty if a policy depends on more than the columns have. */
   evaluations: (PolicyEvaluation | undefined)[];
-  /** Once all policies are there. */
+  /** Set once all policies are evaluated. */
   result?: PolicyResult;
 }
 
-/** Values that were found before. */
+/** Caches values of expressions. */
 export interface ValueMemory {
   /**
-   * The columns that hold for a request; a decision adds to them. Policies, users and credentials are known again as the
-   * objects they are, so whoever changes one makes another object of it.
+   * The columns that apply to a request; a decision adds values to them. Policies, users and credentials are identified by object identity,
+   * so a change must create a new object.
    */
   columnsOf(request: { policies: readonly Policy[]; facts: ConditionFacts; approvals: readonly Approval[] }): Columns;
 }
 
-/** It goes with its list. */
+/** Garbage-collected together with its list. */
 interface ListMemory {
   columns: RecentlyUsed<Column>;
   settled: RecentlyUsed<SettledEvaluations>;
   ofFacts: WeakMap<ConditionFacts, Column>;
 }
 
-/** @param maxColumns columns kept for a list of policies */
+/** @param maxColumns the maximum number of columns per list of policies */
 export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMemory {
   const lists = new WeakMap<readonly Policy[], ListMemory>();
   const numbers = new WeakMap<object, number>();
@@ -73,7 +73,7 @@ export function createValueMemory(maxColumns = MAX_REMEMBERED_COLUMNS): ValueMem
   return {
     columnsOf({ policies, facts, approvals }) {
       const { type, kind, resource, action, params = {} } = facts.activity;
-      // Which facts there are is told beside the class: an expression on one that is absent is an error.
+      // The names of the existing facts are part of the key, because an expression that uses an absent one is an error.
       const activityClass = [type, kind, resource, action, ...Object.keys(params), "", ...Object.keys(facts)];
       const approvers = approvals.map(
         ({ user, credential }) => `${numberOf(user)}/${credential ? numberOf(credential) : ""}`,
@@ -104,9 +104,9 @@ function keptIn<Value>(kept: RecentlyUsed<Value>, key: string, make: () => Value
 }
 
 /**
- * Whether the value is the same for every request that shares the column. A consensus looks at approvals alone, and what
- * does not compile is always the same error. A condition must look at nothing of the activity but its class, and at no
- * other fact that there is.
+ * Whether the value is the same for every request that shares the column. A consensus depends on approvals only, and an expression that
+ * does not compile always has the same error. A condition must depend on nothing of the activity but its class, and on no other fact that
+ * exists.
  */
 export function isSettled(program: Tree | PolicyError, facts: ConditionFacts): boolean {
   if (program instanceof PolicyError || program.scope === "consensus") return true;
@@ -117,11 +117,11 @@ export function isSettled(program: Tree | PolicyError, facts: ConditionFacts): b
 
 type Tree = Pick<Program, "scope" | "tree">;
 
-/** What a condition looks at. */
+/** The facts that a condition reads. */
 interface Reads {
-  /** Of the activity: only its class, and parameters. */
+  /** Of the activity, only its class and parameters. */
   ofClassAlone: boolean;
-  /** The other facts, by their keywords. */
+  /** Other facts, by their keywords. */
   facts: string[];
   /** Parameters of the activity. */
   params: string[];

@@ -2,11 +2,11 @@ import { namespaces } from "./schema.ts";
 import type { TypedNode } from "./typed-tree.ts";
 
 /**
- * A root is a fact that an activity has or does not have as a whole: `eth.tx`, `wallet`, `activity.params.hash_function`. Which it
- * has depends on what kind of activity it is, and nothing else of it.
+ * A root is a fact that an activity has, or does not have, as a whole: `eth.tx`, `wallet`, `activity.params.hash_function`. Which roots
+ * exist depends only on the kind of the activity.
  */
 
-/** The names by which the root that a node is stands in the facts, such as `["eth", "tx"]`; undefined where it is none. */
+/** The path to a root in the facts, such as `["eth", "tx"]`; undefined if the node is not a root. */
 export function rootPathOf(node: TypedNode): readonly string[] | undefined {
   if (node.kind === "keyword") return [node.name];
   if (node.kind === "param") return ["activity", "params", node.name];
@@ -14,7 +14,7 @@ export function rootPathOf(node: TypedNode): readonly string[] | undefined {
   return [node.object.name, node.name];
 }
 
-/** The value at a path; undefined where any part of it is absent. */
+/** The value at a path; undefined if any part of it is absent. */
 export function followPath(facts: object, path: readonly string[]): unknown {
   let value: unknown = facts;
   for (const name of path) {

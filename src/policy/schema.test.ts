@@ -70,7 +70,7 @@ test("facts of what is nested in a request cost steps for each member, and more 
   assert.throws(() => factsWith(601, new Budget(600 * members * 4)), OutOfBudget);
 });
 
-// Facts with everything that their interfaces have: the compiler holds them to the interfaces, the test to the schema.
+// Facts with every member of their interfaces. The compiler checks them against the interfaces, and the test against the schema.
 
 type Whole<T> = T extends readonly (infer Element)[]
   ? Whole<Element>[]

@@ -15,7 +15,7 @@ import {
   UINT,
 } from "./types.ts";
 
-/** The three expressions of a policy. Conditions of MFA policies and scopes of session profiles are conditions. */
+/** The three expressions of a policy. The conditions of MFA policies and the scopes of session profiles are of the kind `condition`. */
 export type Scope = "consensus" | "condition" | "time";
 
 const user = struct("User", { id: STRING, tags: list(STRING), email: STRING, alias: STRING });
@@ -46,7 +46,7 @@ const walletAccount = struct("WalletAccount", {
 
 const secret = struct("Secret", { static_properties: map(STRING) });
 
-/** `activity.params` has no fields of its own here: which it has depends on the activity type, see `activityParams`. */
+/** `activity.params` has no fields of its own here; its fields depend on the activity type, see `activityParams`. */
 export const paramsType: StructType = struct("Params", {});
 
 const activity = struct("Activity", {
@@ -57,7 +57,7 @@ const activity = struct("Activity", {
   params: paramsType,
 });
 
-/** EVM amounts are 256 bits wide, so they are `uint` where the published table says `int`. */
+/** EVM amounts are 256 bits wide, so they are `uint` although the published table says `int`. */
 const ethereumTransaction = struct("EthereumTransaction", {
   from: HEX,
   to: HEX,
@@ -207,7 +207,7 @@ const tempoTransaction = struct("TempoTransaction", {
   calls: list(struct("TempoCall", { to: HEX, input: HEX, function_signature: HEX })),
 });
 
-/** Keywords of conditions that only hold others: `eth.tx` is a fact of its own, `eth` is none. */
+/** Keywords of conditions that are only namespaces: `eth.tx` is a fact, `eth` is not. */
 export const namespaces: ReadonlySet<string> = new Set(["eth", "solana", "tron", "bitcoin", "tempo"]);
 
 /** The keywords of each scope. */
@@ -233,7 +233,7 @@ export const keywords: Record<Scope, Readonly<Record<string, Type>>> = {
   time: { time: struct("Time", { now: TIMESTAMP }) },
 };
 
-/** Its `type` names the one member that a request has. */
+/** `type` names the only member that a request has. */
 export const sparkKeyDerivation = struct("SparkKeyDerivation", {
   type: STRING,
   signing_leaf: struct("SparkSigningLeafDerivation", { leaf_id: STRING }),
@@ -286,7 +286,7 @@ const payload = { hash_function: STRING, encoding: STRING };
 const exportBundle = { target_public_key: STRING };
 const login = { session_profile_id: STRING };
 
-/** The fields of `activity.params` by activity type; a type that is not here has none. */
+/** The fields of `activity.params` by activity type; types that are not listed have none. */
 export const activityParams: Readonly<Record<string, Readonly<Record<string, Type>>>> = {
   ACTIVITY_TYPE_SIGN_RAW_PAYLOAD: payload,
   ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2: payload,
@@ -341,7 +341,7 @@ export const activityParams: Readonly<Record<string, Readonly<Record<string, Typ
   },
 };
 
-/** The type of `activity.params.<field>`, which is the same for every activity type that has the field. */
+/** The type of `activity.params.<field>`, which is the same for every activity type with that field. */
 export const paramTypes: ReadonlyMap<string, Type> = new Map(
   Object.values(activityParams).flatMap((fields) => Object.entries(fields)),
 );

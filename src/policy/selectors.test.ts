@@ -24,7 +24,7 @@ const select = (subject: string, operator: string, ...targets: string[]): Select
   targets,
 });
 
-/** The texts of what one selector was refused for. */
+/** The messages with which a selector is rejected. */
 function refusal(selector: Selector): string {
   try {
     expressions(selector);
@@ -43,7 +43,7 @@ const INTEGERS = [
   "OPERATOR_LESS_THAN_OR_EQUAL",
 ];
 
-/** Operators by what a subject is, as the table of docs/adr/0040-policy-selectors.md has them. */
+/** The operators for each kind of subject, from the table in docs/adr/0040-policy-selectors.md. */
 function operatorsOf(subject: string): string[] {
   const both = ["OPERATOR_EQUAL", "OPERATOR_NOT_EQUAL", "OPERATOR_IN", "OPERATOR_NOT_IN"];
   if (/tags$|_keys$/.test(subject)) return ["OPERATOR_CONTAINS", "OPERATOR_CONTAINS_ONE", "OPERATOR_CONTAINS_ALL"];

@@ -1,14 +1,14 @@
 import { fail } from "../kernel/errors.ts";
 
 /**
- * Selectors, in which policies were written before there was a language: `subject operator targets`, all of which must hold.
- * Here they become the condition and the consensus that say the same (docs/adr/0040-policy-selectors.md).
+ * Selectors, the format of policies before the policy language existed: `subject operator targets`, all of which must hold. They are
+ * converted to an equivalent condition and consensus (docs/adr/0040-policy-selectors.md).
  */
 
 /** How a subject's value is compared. */
 type Kind = "string" | "integer" | "list";
 
-/** What a selector can be about, with the expression that it stands for and whose expression that is. */
+/** A subject of selectors, with its expression and the scope to which that belongs. */
 interface SubjectForm {
   about: "activity" | "approver" | "credential" | "approvals";
   expression: string;
@@ -36,7 +36,7 @@ const subjectForms: ReadonlyMap<string, SubjectForm> = new Map<string, SubjectFo
   ...of("activity", "list", "solana.tx.account_keys", "solana.tx.program_keys"),
 ]);
 
-/** Every subject, in the order in which errors name them. */
+/** Every subject, in the order in which errors list them. */
 export const selectorSubjects: readonly string[] = [...subjectForms.keys()];
 
 interface OperatorForm {
@@ -99,12 +99,12 @@ export interface Selector {
 }
 
 /**
- * The condition and the consensus of a policy that applies when all selectors hold. Those on `user` hold for one and the same
- * approver, those on `credential` for one credential. The expressions are not checked yet. `targetField` names a target of a
- * selector in errors.
+ * The condition and the consensus of a policy that applies if all selectors hold. All selectors on `user` must hold for the same approver,
+ * and all on `credential` for the same credential. The expressions are not validated yet. `targetField` names a target of a selector in
+ * errors.
  *
- * @throws KeysteadError FIELD_INVALID for an unknown subject, an operator that does not fit it, or a target that cannot be
- * written as a literal
+ * @throws KeysteadError FIELD_INVALID for an unknown subject, an operator that the subject does not support, or a target that cannot be
+ *   written as a literal
  */
 export function expressionsOfSelectors(
   selectors: readonly Selector[],
@@ -158,10 +158,10 @@ function clauseOf(
   return { about: form.about, text: write(form.expression, literals) };
 }
 
-/** No number of the language has more digits. */
+/** The language's largest number has 78 digits. */
 const INTEGER = /^-?[0-9]{1,78}$/;
 
-/** A string of the language has no escapes: what cannot stand in one is refused, so that no target ends it early. */
+/** Strings of the language have no escapes. Characters that they cannot contain are rejected, so that no target ends its literal early. */
 function literalOf(target: string, kind: Kind, field: string): string {
   if (kind === "integer") {
     if (!INTEGER.test(target)) fail("FIELD_INVALID", { field, reason: "must be a whole number in digits" });

@@ -3,11 +3,11 @@ import { MAX_TIME_ZONES } from "../kernel/limits.ts";
 import { recentlyUsed } from "../kernel/recently-used.ts";
 
 /**
- * How the wall clock of one local day becomes time: local times (milliseconds as if they were UTC) before `changesAt` are ahead
- * of UTC by `before`, the others by `after`. On most days the two are the same.
+ * How the local times of one day are converted to instants: local times (milliseconds as if they were UTC) before `changesAt` are ahead of
+ * UTC by `before`, the others by `after`. On most days both are equal.
  *
- * As RFC 5545 section 3.3.5 has it: a local time that the clock shows twice is the first of the two, and one that it skips is
- * read with the offset before the gap.
+ * As in RFC 5545 section 3.3.5, a local time that occurs twice is the first of the two, and a skipped one is read with the offset before
+ * the gap.
  */
 export interface DayClock {
   before: number;
@@ -16,14 +16,14 @@ export interface DayClock {
 }
 
 export interface TimeZone {
-  /** The clock of a day; `day` is its local midnight written as if it were UTC. */
+  /** The clock of a day; `day` is its local midnight as if it were UTC. */
   clockOn(day: number): DayClock;
 }
 
 const DAYS_KEPT = 32;
 const zones = recentlyUsed<TimeZone>({ entries: MAX_TIME_ZONES });
 
-/** The zone of an IANA name, or undefined. Asking `Intl` is slow, so zones and their last days are kept. */
+/** The zone with an IANA name, or undefined. `Intl` is slow, so zones and their last days are cached. */
 export function findTimeZone(name: string): TimeZone | undefined {
   const key = name.toLowerCase();
   const known = zones.get(key);
@@ -39,7 +39,7 @@ type OffsetAt = (instantMs: number) => number;
 const OFFSET = /GMT(?:([+-])(\d{2}):(\d{2})(?::(\d{2}))?)?$/;
 
 function openTimeZone(name: string): TimeZone | undefined {
-  // Intl also takes offsets such as +05:00, which are not names.
+  // Intl also accepts offsets such as +05:00, which are not names.
   if (!/^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/.test(name)) return undefined;
   let format: Intl.DateTimeFormat;
   try {
@@ -66,7 +66,7 @@ function openTimeZone(name: string): TimeZone | undefined {
 }
 
 function readClock(day: number, offsetAt: OffsetAt): DayClock {
-  // Offsets are within 14 hours of UTC, so these two instants enclose the local day.
+  // Offsets are within 14 hours of UTC, so these two instants surround the local day.
   let earlier = day - DAY_MS;
   let later = day + 2 * DAY_MS;
   const before = offsetAt(earlier);
@@ -77,6 +77,6 @@ function readClock(day: number, offsetAt: OffsetAt): DayClock {
     if (offsetAt(middle) === before) earlier = middle;
     else later = middle;
   }
-  // Forward, what the clock skips is read with the offset before; back, what it shows twice is the first of the two.
+  // When clocks go forward, skipped times are read with the earlier offset. When they go back, repeated times are the first of the two.
   return { before, after, changesAt: later + Math.max(before, after) };
 }

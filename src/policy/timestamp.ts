@@ -2,8 +2,8 @@ const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,
 const ZERO_OFFSET = /^(?:[Zz]|[+-]00:00)$/;
 
 /**
- * An RFC 3339 date-time (section 5.6) with offset zero, in nanoseconds since 1970-01-01T00:00:00Z; otherwise what is wrong
- * with it. Leap seconds are refused, because no clock of ours shows them.
+ * Parses an RFC 3339 date-time (section 5.6) with offset zero, to nanoseconds since 1970-01-01T00:00:00Z; otherwise returns the problem.
+ * Leap seconds are rejected, because the server's clock never shows them.
  */
 export function parseTimestamp(text: string): bigint | { reason: string } {
   const parts = RFC_3339.exec(text);
@@ -26,5 +26,5 @@ export function parseTimestamp(text: string): bigint | { reason: string } {
   return nanosecondsFrom(date.getTime()) + BigInt((parts[7] ?? "").padEnd(9, "0"));
 }
 
-/** Timestamps are compared in nanoseconds, the finest that RFC 3339 texts are read in. */
+/** Timestamps are compared in nanoseconds, the precision in which RFC 3339 texts are parsed. */
 export const nanosecondsFrom = (milliseconds: number): bigint => BigInt(milliseconds) * 1_000_000n;

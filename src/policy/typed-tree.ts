@@ -3,8 +3,8 @@ import type { CronSpan } from "./cron.ts";
 import type { LetterCase, Type } from "./types.ts";
 
 /**
- * An expression after the type check: names are resolved, literals are coerced, every part has its type. `source` is the
- * part of the syntax tree it came from.
+ * An expression after type checking: names are resolved, literals are converted, and every part has a type. `source` is the corresponding
+ * part of the syntax tree.
  */
 export type TypedNode = { type: Type; source: Expression } & (
   | { kind: "constant"; value: boolean | bigint | string }
@@ -38,7 +38,7 @@ export type TypedNode = { type: Type; source: Expression } & (
   | { kind: "contains"; letterCase: LetterCase; object: TypedNode; element: TypedNode }
 );
 
-/** The parts of which a node is directly made. */
+/** The direct parts of a node. */
 export function typedPartsOf(node: TypedNode): TypedNode[] {
   switch (node.kind) {
     case "field":
@@ -73,7 +73,7 @@ export function typedPartsOf(node: TypedNode): TypedNode[] {
   }
 }
 
-/** The node with each of its parts changed. */
+/** A copy of the node with each part replaced by `change(part)`. */
 export function withParts(node: TypedNode, change: (part: TypedNode) => TypedNode): TypedNode {
   switch (node.kind) {
     case "field":
@@ -108,7 +108,7 @@ export function withParts(node: TypedNode, change: (part: TypedNode) => TypedNod
   }
 }
 
-/** How many nodes a tree has: the steps that evaluating it once takes, apart from what its loops repeat. */
+/** The number of nodes in a tree: the steps of evaluating it once, not counting repetitions in its loops. */
 export function sizeOf(node: TypedNode): number {
   let size = 1;
   for (const part of typedPartsOf(node)) size += sizeOf(part);

@@ -1,11 +1,11 @@
 /**
- * How two strings are compared. EVM hexadecimal is one value in either letter case: `hex` marks what is always hexadecimal
- * (`eth.tx.to`, `eth.tx.data` and slices of it), `prefixed-hex` what is so where both sides begin with `0x` (an address of
- * any chain, an argument of a contract call). All other strings are compared character by character.
+ * How two strings are compared. EVM hexadecimal means the same in either case: `hex` is for values that are always hexadecimal
+ * (`eth.tx.to`, `eth.tx.data` and slices of it), `prefixed-hex` for those that are if both sides begin with `0x` (an address of any chain,
+ * an argument of a contract call). All other strings are compared character by character.
  */
 export type LetterCase = "exact" | "hex" | "prefixed-hex";
 
-/** The static type of an expression. `argument` is dynamic: a value known only when the policy is evaluated. */
+/** The static type of an expression. `argument` is dynamic: its type is known only when the policy is evaluated. */
 export type Type =
   | { kind: "bool" }
   | { kind: "int" }
@@ -19,7 +19,7 @@ export type Type =
   /** The element of an empty list. */
   | { kind: "nothing" };
 
-/** `aliases` are second names of fields: alias -> field. */
+/** `aliases` are alternative names of fields: alias -> field. */
 export interface StructType {
   kind: "struct";
   name: string;
@@ -46,7 +46,7 @@ export const struct = (
   aliases: Record<string, string> = {},
 ): StructType => ({ kind: "struct", name, fields, aliases });
 
-/** The type as messages spell it. */
+/** The type's name in messages. */
 export function typeName(type: Type): string {
   switch (type.kind) {
     case "list":
@@ -62,11 +62,11 @@ export function typeName(type: Type): string {
 
 export const isInteger = (type: Type): boolean => type.kind === "int" || type.kind === "uint";
 
-/** Whether a value of the type can stand where `kind` is needed; an argument can, and is looked at when evaluated. */
+/** Whether a value of the type is accepted as `kind`. An argument is accepted, and checked at evaluation. */
 export const canBe = (type: Type, kind: "bool" | "integer" | "string" | "list"): boolean =>
   type.kind === "argument" || (kind === "integer" ? isInteger(type) : type.kind === kind);
 
-/** The type that has every value of both, or undefined. */
+/** The type that includes all values of both, or undefined. */
 export function unify(a: Type, b: Type): Type | undefined {
   if (a.kind === "nothing") return b;
   if (b.kind === "nothing") return a;
@@ -94,7 +94,7 @@ export function letterCaseOf(a: Type, b: Type): LetterCase {
   return cases.includes("prefixed-hex") ? "prefixed-hex" : "exact";
 }
 
-/** Whether `==` has a meaning between the two. */
+/** Whether `==` is defined for the two types. */
 export function areComparable(a: Type, b: Type): boolean {
   const scalars = [a, b].every((type) =>
     ["bool", "int", "uint", "string", "timestamp", "argument"].includes(type.kind),
@@ -104,7 +104,7 @@ export function areComparable(a: Type, b: Type): boolean {
   return unify(a, b) !== undefined;
 }
 
-/** Whether `<` has a meaning between the two. */
+/** Whether `<` is defined for the two types. */
 export function areOrdered(a: Type, b: Type): boolean {
   const ordered = [a, b].every((type) => ["int", "uint", "timestamp", "argument"].includes(type.kind));
   return ordered && areComparable(a, b);

@@ -49,7 +49,7 @@ const costSince = (start: NodeJS.CpuUsage): number => {
 };
 
 test("whatever is sent is answered in bounded time, with a text that is fit to send", () => {
-  // The longest that is accepted, and nothing special.
+  // As long as accepted, and otherwise ordinary.
   const plain = Array.from({ length: 400 }, () => "activity.type == 'ACTIVITY_TYPE_1'").join(" && ");
   const start = process.cpuUsage();
   validateExpression(plain, "condition");

@@ -10,10 +10,10 @@ const CODES = {
 } as const satisfies Record<Scope, string>;
 
 /**
- * Checks the expressions of a policy that is about to be stored; those that are absent or empty hold always.
+ * Validates the expressions of a policy before it is stored; absent or empty ones are always true.
  *
- * @throws KeysteadError POLICY_CONSENSUS_INVALID, POLICY_CONDITION_INVALID or POLICY_TIME_INVALID; a detail of type
- * `PolicyExpressionError` has the place and what was expected there
+ * @throws KeysteadError POLICY_CONSENSUS_INVALID, POLICY_CONDITION_INVALID or POLICY_TIME_INVALID; a detail of type `PolicyExpressionError`
+ *   has the position and what was expected there
  */
 export function validatePolicy(expressions: { [S in Scope]?: string | undefined }): void {
   for (const scope of ["consensus", "condition", "time"] as const) {
@@ -22,7 +22,7 @@ export function validatePolicy(expressions: { [S in Scope]?: string | undefined 
   }
 }
 
-/** Checks one expression as `validatePolicy` does; also for the conditions of MFA policies and scopes of profiles. */
+/** Validates one expression like `validatePolicy`; also used for the conditions of MFA policies and the scopes of session profiles. */
 export function validateExpression(source: string, scope: Scope): void {
   try {
     compile(source, scope);

@@ -8,7 +8,7 @@ import type { Policy } from "./policy.ts";
 import { activityParams } from "./schema.ts";
 import { sizeOf, type TypedNode, typedPartsOf } from "./typed-tree.ts";
 
-/** Policies that are valid, and may not do what their author thinks. Nothing is refused for it. */
+/** Warnings about policies that are valid but may not do what their author intended. A warning never rejects a policy. */
 
 export const warningCodes = [
   "ALLOWS_EVERYTHING",
@@ -25,11 +25,11 @@ export interface PolicyWarning {
   message: string;
 }
 
-/** What looking at a part of an expression is worth. */
+/** The cost, in steps, of examining a part of an expression. */
 const STEPS_PER_PART = 4;
 
 /**
- * What is known to be a trap in a policy.
+ * The known pitfalls in a policy.
  *
  * @throws OutOfBudget
  */
@@ -101,7 +101,7 @@ function looksAtAllInstructions(node: TypedNode): boolean {
   return typedPartsOf(node).some(looksAtAllInstructions);
 }
 
-/** Kinds that do the same: for one thing and for several, or under two names. */
+/** Kinds with the same effect: for one item and for several, or with two names. */
 const ALIKE = [
   ["SIGN_RAW_PAYLOAD", "SIGN_RAW_PAYLOADS"],
   ["CREATE_POLICY", "CREATE_POLICIES"],
@@ -109,7 +109,7 @@ const ALIKE = [
   ["ETH_UNDELEGATE_7702", "ETH_UNDELEGATE7702"],
 ];
 
-/** A denial that is for one version of an activity type is got around by sending another one, which does the same. */
+/** A denial of one version of an activity type can be circumvented with another version that has the same effect. */
 function typeWarnings(tree: TypedNode, budget: Budget): PolicyWarning[] {
   const kinds = new Set(kindsIn(tree));
   const groups = new Set([...kinds].map((kind) => ALIKE.find((alike) => alike.includes(kind)) ?? [kind]));
@@ -124,7 +124,7 @@ function typeWarnings(tree: TypedNode, budget: Budget): PolicyWarning[] {
   });
 }
 
-/** The kinds of the activity types and kinds that are written out. */
+/** The kinds of the activity types and kinds that appear as literals. */
 function kindsIn(node: TypedNode): string[] {
   if (node.kind === "constant" && typeof node.value === "string") {
     return [node.value, `ACTIVITY_TYPE_${node.value}`].flatMap((type) => activityClass(type)?.kind ?? []);
@@ -132,11 +132,11 @@ function kindsIn(node: TypedNode): string[] {
   return typedPartsOf(node).flatMap(kindsIn);
 }
 
-/** A way to have something signed, and what policies see of it beside the key. */
+/** A way to have something signed, and the facts that policies see of it besides the key. */
 interface Signing {
   what: string;
   types: readonly string[];
-  /** Parameters whose value says that it is this. */
+  /** Parameters whose values identify this way. */
   params: Readonly<Record<string, string>>;
   root: string | undefined;
 }
@@ -167,7 +167,7 @@ const planned = (what: string, kinds: readonly string[], root?: string): Signing
   root,
 });
 
-/** The ways to have something signed that is in the request. */
+/** The ways in which the request itself contains what is signed. */
 export const requestedSignings: readonly Signing[] = [
   raw("raw payloads"),
   raw("typed data", "EIP712", "eth.eip_712"),
@@ -179,7 +179,7 @@ export const requestedSignings: readonly Signing[] = [
   transaction("Tempo", "tempo.tx"),
 ];
 
-/** All of them: those whose plan says what is signed as well. */
+/** All ways, including those whose plan contains what is signed. */
 export const signings: readonly Signing[] = [
   ...requestedSignings,
   planned(
@@ -200,16 +200,16 @@ export const signings: readonly Signing[] = [
   planned("for Earn", ["EARN_DEPOSIT", "EARN_WITHDRAW", "EARN_DEPLOY_WRAPPER", "CLAIM_EARN_FEES"], "eth.tx"),
 ];
 
-/** Kinds that policies see under the same action, and that have nothing signed. */
+/** Kinds with the same action for policies that have nothing signed. */
 export const SIGN_NOTHING = ["CREATE_SWAP_QUOTE", "EARN_SET_WRAPPER_STATE"];
 
-/** By which roots policies know the key that signs. */
+/** The roots by which policies identify the signing key. */
 export const keyRoots: Readonly<Record<string, readonly string[]>> = {
   "private keys": ["private_key"],
   "wallet accounts": ["wallet", "wallet_account"],
 };
 
-/** What a denial does not deny because of the roots that it asks for, although it is not ruled out by type, kind or parameters. */
+/** Activities that a denial does not deny because of the roots that it needs, although its type, kind or parameters do not exclude them. */
 function coverageWarnings(tree: TypedNode, budget: Budget): PolicyWarning[] {
   const roots = rootsIn(tree).map((path) => path.join("."));
   const permitted = signings.flatMap(({ types, ...signing }) =>
@@ -228,7 +228,7 @@ function coverageWarnings(tree: TypedNode, budget: Budget): PolicyWarning[] {
   });
 }
 
-/** Of the parameters that say what is signed, those that the language has for the type. */
+/** The given parameters that the language has for the type. */
 const paramsOf = (type: string, params: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(params).filter(([name]) => Object.hasOwn(activityParams[type] ?? {}, name)));
 

@@ -26,46 +26,46 @@ import {
   type SignerRequest,
 } from "./protocol.ts";
 
-/** `sealed`: the root key needs a passphrase. `failed`: the process is down and being restarted. */
+/** `sealed`: the root key needs a passphrase. `failed`: the process is down and is being restarted. */
 export type SignerState = "starting" | "ready" | "sealed" | "failed" | "closed";
 
-/** Every request but the one that opens the signer. */
+/** Every request except the one that opens the signer. */
 type Question = Exclude<SignerRequest, { verb: "open" }>;
 
-/** What the engine and the capabilities may ask of the signer. */
+/** What the engine and the capabilities may request of the signer. */
 export interface Signer {
   readonly state: SignerState;
   /**
-   * @throws KeysteadError SIGNER_UNAVAILABLE or SIGNER_SEALED; SIGNER_BUSY where too much waits of who asks; CLIENT_GONE
-   * where nobody wants the answer any more. Nothing came of it, and the request can be sent again.
+   * @throws KeysteadError SIGNER_UNAVAILABLE or SIGNER_SEALED; SIGNER_BUSY if the asking organization has too much waiting; CLIENT_GONE if
+   *   nobody wants the answer any more. The request had no effect and can be sent again.
    */
   ask<R extends Question>(request: R, asker?: Asker): Promise<Responses[R["verb"]]>;
 }
 
-/** For whom the signer is asked. */
+/** On whose behalf a request is made. */
 export interface Asker {
-  /** Whose work it is; unless said, that of the organization in the request. */
+  /** The organization that the work counts for; by default that of the request. */
   organizationId?: string;
-  /** What for; keys of organizations are used for activities alone. */
+  /** The reason for the request; keys of organizations are used for activities only. */
   occasion?: Occasion;
-  /** Whether anybody still waits for the answer. */
+  /** Whether somebody still waits for the answer. */
   isWanted?: () => boolean;
 }
 
-/** The signer as it is asked on somebody's behalf. */
+/** A signer whose requests are all made on behalf of `asker`. */
 export const askedBy = (signer: Pick<Signer, "ask">, asker: Asker): Pick<Signer, "ask"> => ({
   ask: (request) => signer.ask(request, asker),
 });
 
-/** How the signer has been doing, for operators. */
+/** Figures about the signer, for operators. */
 export interface SignerFigures {
-  /** Requests that wait for the signer. */
+  /** Requests that are waiting for the signer. */
   waiting: number;
-  /** Time that it has worked. */
+  /** Time that the signer has spent working. */
   busyMs: number;
-  /** How often it was lost and replaced. */
+  /** How often the process was lost and replaced. */
   restarts: number;
-  /** Requests that were refused because too much waited. */
+  /** Requests rejected because too many were waiting. */
   shed: number;
 }
 
@@ -73,21 +73,21 @@ export interface SignerOptions {
   rootKeyFile: string;
   passphrase?: string | undefined;
   mayCreateRootKey: boolean;
-  /** How many secrets of wallets the process keeps open, and how long each; 0 of either keeps none. */
+  /** How many secrets of wallets the process keeps open, and for how long; 0 for either disables the cache. */
   seedCache: { entries: number; lifetimeMs: number };
-  /** Whether the process tells each use of a key on standard error, one line of JSON for each. */
+  /** Whether the process logs each use of a key to standard error, as one line of JSON each. */
   recordUses: boolean;
-  /** Where compiled code is kept between starts; none if absent. */
+  /** Directory for the compile cache, which is kept between starts; no cache if absent. */
   compileCacheDirectory?: string | undefined;
-  /** Told of each answer: what was asked, and how long whoever asked has waited. */
+  /** Called for each answer with the verb and the seconds since the request was made. */
   onAnswer?: ((verb: SignerRequest["verb"], seconds: number) => void) | undefined;
   log: Logger;
 }
 
-/** The signer refused to open: the text tells the operator why. */
+/** The signer refused to open. The message tells the operator why. */
 export class SignerRefused extends Error {}
 
-/** A request on its way to the signer and back. */
+/** A request that is queued or in flight. */
 interface Asked extends Queued {
   request: SignerRequest;
   /** Milliseconds of `performance.now()`. */
@@ -102,13 +102,13 @@ interface Asked extends Queued {
 const MAIN = fileURLToPath(import.meta.resolve("./process/main.ts"));
 const MIN_RESTART_MS = 100;
 const MAX_RESTART_MS = 10_000;
-/** Whose work it is that no organization asked for. */
+/** The owner of work that no organization requested. */
 const NOBODY = "";
 const MAX_RETRY_SECONDS = 30;
 
 /**
- * Owns the signer process: starts it, speaks to it over an inherited socket pair that no other process can reach, lets the
- * organizations have it in turns, and starts it again with a growing pause when it dies.
+ * Owns the signer process: starts it, communicates with it over an inherited socket pair that no other process can reach, gives the
+ * organizations turns, and restarts the process with growing pauses when it dies.
  */
 export class SignerProcess implements Signer {
   readonly #options: SignerOptions;
@@ -125,7 +125,7 @@ export class SignerProcess implements Signer {
   #restartMs = MIN_RESTART_MS;
   #restartTimer: NodeJS.Timeout | undefined;
   #problem: string | undefined;
-  /** Whom this class ended, for a reason that it knows: that it was ended says nothing more. */
+  /** The process that this class ended itself. The reason is already known, so its exit is not reported. */
   #ended: ChildProcess | undefined;
   #rootKeyId: string | undefined;
   #onRestart: () => void = () => {};
@@ -140,7 +140,7 @@ export class SignerProcess implements Signer {
   /**
    * Starts the process and opens the root key.
    *
-   * @throws SignerRefused with a text for the operator, or an error that says why there is no process
+   * @throws SignerRefused with a message for the operator, or an error that says why there is no process
    */
   static async start(options: SignerOptions): Promise<{ signer: SignerProcess; opened: OpenResponse }> {
     const signer = new SignerProcess(options);
@@ -148,7 +148,7 @@ export class SignerProcess implements Signer {
       return { signer, opened: await signer.#open(options.mayCreateRootKey) };
     } catch (error) {
       await signer.close();
-      // Of a process that ended or never was, that is the reason, and not that a request to it was cut off.
+      // If the process exited or never started, report that rather than the request that failed because of it.
       throw error instanceof SignerRefused ? error : new Error(signer.#problem ?? (error as Error).message);
     }
   }
@@ -157,23 +157,23 @@ export class SignerProcess implements Signer {
     return this.#state;
   }
 
-  /** Which root key is open; undefined while sealed. */
+  /** The id of the open root key; undefined while sealed. */
   get rootKeyId(): string | undefined {
     return this.#rootKeyId;
   }
 
-  /** Why there is none that can be asked; undefined once there is. Without the folder of the root key, as anybody may read it. */
+  /** Why the signer cannot be used; undefined if it can. Names the root key's file without its folder, because anybody may read the text. */
   get problem(): string | undefined {
     const { rootKeyFile } = this.#options;
     return this.#problem?.replaceAll(rootKeyFile, basename(rootKeyFile));
   }
 
-  /** Has `listener` called whenever the process was replaced and the new one is open. */
+  /** Calls `listener` whenever the process was replaced and the new one is open. */
   onRestart(listener: () => void): void {
     this.#onRestart = listener;
   }
 
-  /** For operators and tests: the process id while there is a process. */
+  /** The process id while there is a process, for operators and tests. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
@@ -199,7 +199,7 @@ export class SignerProcess implements Signer {
     });
   }
 
-  /** Ends the process; requests that wait for it are told so. */
+  /** Ends the process and rejects waiting requests. */
   async close(): Promise<void> {
     this.#state = "closed";
     clearTimeout(this.#restartTimer);
@@ -236,11 +236,11 @@ export class SignerProcess implements Signer {
 
   #spawn(): void {
     const { compileCacheDirectory } = this.#options;
-    // A core dump would hold plaintext keys; only a shell can switch it off for the process that replaces it.
+    // A core dump would contain plaintext keys. Only a shell can disable dumps for the process that replaces it.
     const child = spawn("/bin/sh", ["-c", 'ulimit -c 0; exec "$0" "$@"', process.execPath, MAIN], {
       stdio: ["ignore", "ignore", "inherit", "pipe"],
       cwd: "/",
-      // Nothing of the server's environment, passwords among it, reaches the signer.
+      // The server's environment, which includes passwords, is not passed to the signer.
       env: compileCacheDirectory === undefined ? {} : { NODE_COMPILE_CACHE: compileCacheDirectory },
     });
     child.on("error", (error) => this.#lost(child, unstarted(error)));
@@ -260,7 +260,7 @@ export class SignerProcess implements Signer {
     child.kill("SIGKILL");
   }
 
-  /** Before the signer is open nothing else can be asked of it. */
+  /** No other request is possible before the signer is open. */
   #askToOpen(request: OpenRequest): Promise<OpenResponse> {
     return new Promise((resolve, reject) => {
       this.#exchange?.send(request, (answer) => this.#settle({ resolve, reject }, answer));
@@ -325,7 +325,7 @@ export class SignerProcess implements Signer {
   }
 
   #scheduleRestart(): void {
-    // A child that dies while it opens is noticed twice; two restarts would leave a second signer that nobody speaks to.
+    // A child that dies while it opens is noticed twice. Two restarts would leave a second, unused signer.
     if (this.#restartTimer) return;
     this.#restartTimer = setTimeout(async () => {
       this.#restartTimer = undefined;
@@ -337,10 +337,10 @@ export class SignerProcess implements Signer {
       } catch (error) {
         if (this.#state === "closed") return;
         this.#state = "failed";
-        // Of one that ended, its end is the reason, and not that it gave no answer.
+        // If the process exited, its exit is the reason, not the missing answer.
         const reason = this.#child ? (error as Error).message : this.#problem;
         this.#options.log.error({ reason }, "the signer could not be restarted");
-        // A process that came up but refused its root key stays of no use.
+        // A process that started but could not open its root key will not recover.
         if (this.#child) this.#end(this.#child, reason as string);
         else this.#scheduleRestart();
       }
@@ -354,7 +354,7 @@ function organizationOf(request: SignerRequest): string {
   return request.verb === "provePolicyOutcome" ? request.policyOutcome.organizationId : NOBODY;
 }
 
-/** Why the system gives no process. */
+/** Why the system cannot start the process. */
 const unstarted = ({ code, message }: NodeJS.ErrnoException): string =>
   code === "EAGAIN" || code === "ENOMEM"
     ? `${message}: this user has as many processes and threads as it may (ulimit -u, TasksMax), or memory is short`

@@ -11,15 +11,15 @@ import type {
 import type { Statement } from "./statements.ts";
 
 /**
- * What a request costs the signer, in units of one secp256k1 signature: about a tenth of a millisecond. The figures are rough
- * and from measurements, with seeds of wallets open already; they keep a long request from counting like a short one.
+ * The cost of a request, in units of one secp256k1 signature: about a tenth of a millisecond. The figures are rough, measured with the
+ * seeds of wallets already open. They keep a long request from counting as much as a short one.
  */
 export function costOf(request: SignerRequest, occasion?: Occasion): number {
   const cost = costs[request.verb] as (request: SignerRequest) => number;
   return OPENING + cost(request) + (occasion === undefined ? 0 : occasionCost(occasion));
 }
 
-/** What the activity is read and hashed of. */
+/** For parsing and hashing the activity. */
 const occasionCost = ({ body, plan, ballots }: Occasion): number =>
   bytes(
     body.length +
@@ -33,12 +33,12 @@ const occasionCost = ({ body, plan, ballots }: Occasion): number =>
 
 const UNITS_IN_A_SECOND = 10_000;
 
-/** How long the signer takes, about. */
+/** The approximate time that the signer needs. */
 export const secondsOf = (cost: number): number => cost / UNITS_IN_A_SECOND;
 
-/** The seals of the organization and the key. */
+/** For unsealing the organization's key and the requested key. */
 const OPENING = 1;
-/** Of a wallet that is new: 2048 rounds of HMAC-SHA512 (BIP-39). */
+/** For a new wallet: 2048 rounds of HMAC-SHA512 (BIP-39). */
 const SEED = 20;
 export const NEW_KEY_COST = 1;
 const HPKE = 10;
@@ -47,21 +47,21 @@ const BYTES_IN_A_UNIT = 1024;
 
 const signatures: Record<Curve, number> = { CURVE_SECP256K1: 1, CURVE_P256: 3, CURVE_ED25519: 3 };
 const SCHNORR_SIGNATURE = 4;
-/** Deriving it from a seed, and its public key. */
+/** For deriving an account's key from a seed, and its public key. */
 export const ACCOUNT_COST = 4;
-/** Opening or deriving its key, and a signature on P-256. */
+/** For opening or deriving the key, and a signature on P-256. */
 export const ADDRESS_PROOF_COST = ACCOUNT_COST + PROOF;
 
-/** Deriving its key, the nonces' points, and the check of the share; and for each operator a binding factor and its point. */
+/** For deriving the key, the nonces' points, and checking the share. Each operator adds a binding factor and its point. */
 const FROST_SHARE = 8;
 const SPARK_ENVELOPE = 2;
 const QUORUM_ENVELOPE = 3;
-/** The check of a sender's signature. */
+/** For verifying a sender's signature. */
 export const SPARK_SENDER_COST = 1;
 
 const bytes = (length: number): number => length / BYTES_IN_A_UNIT;
 
-/** Of a payload with its hash; `payload` is base64. */
+/** For a payload including its hash; `payload` is base64. */
 export const signatureCost = ({ curve }: KeyReference, scheme: Scheme | undefined, payload: string): number =>
   (scheme === undefined ? signatures[curve] : SCHNORR_SIGNATURE) + bytes(payload.length);
 
@@ -70,11 +70,11 @@ export const statementCost = ({ curve }: { curve: Curve }, statement: Statement)
 
 export const frostCost = ({ operatorCommitments }: SparkSignature): number => FROST_SHARE + operatorCommitments.length;
 
-/** A point for each share and each coefficient, and what the check of them takes. */
+/** A point for each share and each coefficient, and verifying them. */
 const sharingCost = ({ threshold, operatorRecipients }: SparkSharing): number =>
   (operatorRecipients.length + 2 * threshold) / 2;
 
-/** Of the leaf of a transfer or a claim: its keys, the shares of the change, what is signed and encrypted of it. */
+/** For a leaf of a transfer or a claim: its keys, the shares of the change, and signing and encrypting the result. */
 export const sparkLeafCost = (sharing: SparkSharing): number =>
   2 * ACCOUNT_COST + SPARK_ENVELOPE + sharingCost(sharing) + sharing.operatorRecipients.length;
 
@@ -83,7 +83,7 @@ const packagesCost = ({ operatorRecipients }: SparkSharing): number => operatorR
 const sum = <Item>(items: readonly Item[], cost: (item: Item) => number): number =>
   items.reduce((total, item) => total + cost(item), 0);
 
-/** Opening it, its public keys, and a signature. */
+/** For opening the item, its public keys, and a signature. */
 export const rehearsalCost = (item: SealedItem): number => {
   if (item.of === "wallet") return SEED + item.accounts.length * ACCOUNT_COST + PROOF;
   return NEW_KEY_COST + (item.of === "key" ? PROOF : bytes(item.sealed.length));

@@ -9,7 +9,7 @@ import type { AnswerFrame, RequestFrame, ResponseFrame } from "./protocol.ts";
 const BEAT_MS = 1000;
 const describeRequest = { verb: "describe" } as const;
 
-/** The streams of a pair hand on what is written within the turns of the event loop that follow. */
+/** The streams of a pair deliver data in the following turns of the event loop. */
 async function settled(): Promise<void> {
   for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -23,7 +23,7 @@ function startExchange() {
   const [server, signer] = duplexPair();
   const received: RequestFrame[] = [];
   const deaths: string[] = [];
-  /** What the signer says to a ping; undefined where it is silent. */
+  /** The signer's answer to a ping; undefined if it stays silent. */
   let onPing: (() => ResponseFrame) | undefined;
   readFrames(signer, (frame) => {
     received.push(frame as RequestFrame);

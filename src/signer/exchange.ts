@@ -3,12 +3,12 @@ import { readFrames, writeFrame } from "../kernel/frames.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { AnswerFrame, Occasion, RequestFrame, ResponseFrame, SignerRequest } from "./protocol.ts";
 
-/** The answer to a request; undefined when the signer was lost before it gave one. */
+/** The answer to a request; undefined if the signer was lost before it answered. */
 export type OnAnswer = (answer: AnswerFrame | undefined) => void;
 
 /**
- * What passes between the server and one run of the signer: requests under their ids, and answers to them in whichever order
- * they come, until the run ends. While requests are open the signer is watched.
+ * The traffic between the server and one run of the signer: requests with ids, and answers in any order, until the run ends. While requests
+ * are open, the signer is monitored.
  */
 export class Exchange {
   readonly #socket: Duplex;
@@ -27,7 +27,7 @@ export class Exchange {
     socket.on("error", () => {});
   }
 
-  /** @throws Error for a request over the limit of a frame */
+  /** @throws Error if the request exceeds the limit of a frame */
   send(
     request: SignerRequest,
     onAnswer: OnAnswer,
@@ -49,7 +49,7 @@ export class Exchange {
     this.#heartbeat.start();
   }
 
-  /** Ends the run: whoever still waits is told so. */
+  /** Ends the run: requests that are still waiting get an undefined answer. */
   end(): void {
     this.#heartbeat.stop();
     this.#socket.destroy();

@@ -27,7 +27,7 @@ function queueOf(
   return { queue, unwanted, dropped };
 }
 
-/** All that may go out now, by name. */
+/** All items that may be sent now, by name. */
 function outOf(queue: FairQueue<Item>): Item[] {
   const items: Item[] = [];
   for (let next = queue.next(); next; next = queue.next()) items.push(next);
@@ -159,7 +159,7 @@ describe("a fair queue", () => {
           assert.equal(queue.out, out.length);
           assert.ok(out.length <= windowInAll);
         }
-        // In the end everything comes out.
+        // In the end all items are sent.
         while (out.length > 0 || queue.length > 0) {
           for (const each of out.splice(0)) queue.returned(each);
           out.push(...outOf(queue));

@@ -1,34 +1,34 @@
-/** What waits: whose work it is, and what it costs. */
+/** An item of work: its organization and its cost. */
 export interface Queued {
   readonly organizationId: string;
   readonly cost: number;
 }
 
 export interface FairQueueOptions<Item extends Queued> {
-  /** What may wait of one organization, by number and by cost. */
+  /** The limits for waiting items of one organization. */
   waiting: { count: number; cost: number };
-  /** What may wait of all by cost; beyond it each may have one item waiting. */
+  /** The limit on the cost of all waiting items. Beyond it, each organization may have one item waiting. */
   waitingCostInAll: number;
-  /** What may be out of one organization at once by cost, be it one item that costs more; and of all by number. */
+  /** The limits for items being worked on: `cost` per organization (a single item may exceed it), and the number of all items. */
   out: { cost: number; countInAll: number };
-  /** Whether an item is still asked for; one that is not is dropped when the queue comes upon it. */
+  /** Whether an item is still wanted. If not, it is dropped when its turn comes. */
   isWanted: (item: Item) => boolean;
   onDropped: (item: Item) => void;
 }
 
-/** What waits and what is out of one organization. */
+/** The items of one organization that are waiting or being worked on. */
 interface Flow<Item> {
   waiting: Item[];
   waitingCost: number;
   outCount: number;
   outCost: number;
-  /** Whether the flow stands in the row of those that may send. */
+  /** Whether the flow is in the list of those that may send. */
   isReady: boolean;
 }
 
 /**
- * A queue that is fair among organizations: each sends in its turn, and none has more out at once than its window, so that
- * whoever comes next finds the worker with a bounded amount of everybody's work, however much of it waits here.
+ * A queue that is fair among organizations: they take turns, and each has a limited amount of work in progress. However much is waiting
+ * here, a new item finds a bounded amount of work ahead of it at the worker.
  */
 export class FairQueue<Item extends Queued> {
   readonly #options: FairQueueOptions<Item>;
@@ -43,22 +43,22 @@ export class FairQueue<Item extends Queued> {
     this.#options = options;
   }
 
-  /** How many items wait. */
+  /** The number of waiting items. */
   get length(): number {
     return this.#waitingCount;
   }
 
-  /** How many are out. */
+  /** The number of items being worked on. */
   get out(): number {
     return this.#outCount;
   }
 
-  /** What waits of one organization. */
+  /** The cost of one organization's waiting items. */
   waitingCostOf(organizationId: string): number {
     return this.#flows.get(organizationId)?.waitingCost ?? 0;
   }
 
-  /** @returns false where the organization has too much waiting already; the item is then not in the queue */
+  /** @returns false if the organization already has too much waiting; the item is then not queued */
   add(item: Item): boolean {
     const flow = this.#flowOf(item.organizationId);
     if (!this.#hasRoom(flow, item)) {
@@ -71,7 +71,7 @@ export class FairQueue<Item extends Queued> {
     return true;
   }
 
-  /** The next item that may go out; undefined while none may. `returned` is to be told when it is done. */
+  /** The next item to work on; undefined if none may be sent now. Call `returned` when it is done. */
   next(): Item | undefined {
     while (this.#outCount < this.#options.out.countInAll) {
       const flow = this.#ready.shift();
@@ -94,7 +94,7 @@ export class FairQueue<Item extends Queued> {
     return undefined;
   }
 
-  /** An item that went out is done. */
+  /** Call it when an item is done. */
   returned({ organizationId, cost }: Item): void {
     const flow = this.#flowOf(organizationId);
     flow.outCount--;
@@ -104,7 +104,7 @@ export class FairQueue<Item extends Queued> {
     this.#forgetIfIdle(organizationId, flow);
   }
 
-  /** Takes out all that waits. */
+  /** Removes and returns all waiting items. */
   drain(): Item[] {
     const items = [...this.#flows.values()].flatMap(({ waiting }) => waiting);
     for (const [organizationId, flow] of this.#flows) {

@@ -1,25 +1,25 @@
 import { SIGNER_DEADLINE_MS, SIGNER_START_MS } from "../kernel/limits.ts";
 
-/** How often the signer is asked for a sign of life while it has work. */
+/** How often the signer is pinged while it has work. */
 const BEAT_MS = 1000;
 const MAX_SILENT_BEATS = SIGNER_DEADLINE_MS / BEAT_MS;
-/** Before it has said anything it loads its code and opens the root key, which takes a loaded machine its time. */
+/** Before its first message, the signer loads its code and opens the root key, which takes a while on a loaded machine. */
 const MAX_FIRST_SILENT_BEATS = SIGNER_START_MS / BEAT_MS;
 
 interface HeartbeatOptions {
-  /** Whether the signer has work; without any, nobody asks how it is. */
+  /** Whether the signer has work. It is pinged only if it has. */
   isBusy: () => boolean;
   /** Asks for a sign of life. */
   ping: () => void;
-  /** The signer is not to be waited for any longer; the text says why. */
+  /** Called when the signer is considered dead; the text says why. */
   onDead: (reason: string) => void;
 }
 
 /**
- * Tells a slow signer from a dead one. A signer that is merely busy answers between two slices of its work; one that says
- * nothing, or that has worked on one request beyond the deadline by its own clock, is dead.
+ * Tells a slow signer from a dead one. A busy signer answers between two slices of its work. A signer is dead if it is silent, or has spent
+ * more processor time on one request than the deadline allows, by its own count.
  *
- * Beats are counted and not the time between them, so that time in which this process did not run itself is nobody's silence.
+ * Missed beats are counted rather than the time between them, so that pauses of this process do not count as silence of the signer.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -31,7 +31,7 @@ export class Heartbeat {
     this.#options = options;
   }
 
-  /** There is work for the signer. */
+  /** The signer has work. */
   start(): void {
     if (this.#timer) return;
     this.#silentBeats = 0;
@@ -43,13 +43,13 @@ export class Heartbeat {
     this.#timer = undefined;
   }
 
-  /** The signer said something. */
+  /** A message of the signer arrived. */
   heard(): void {
     this.#hasBeenHeard = true;
     this.#silentBeats = 0;
   }
 
-  /** The signer has worked for so long on the request that takes it longest. */
+  /** The signer reported how long it has worked on the slowest request in progress. */
   heardOf(longestMs: number): void {
     if (longestMs > SIGNER_DEADLINE_MS) this.#end(`it worked on one request for ${Math.round(longestMs)} ms`);
   }

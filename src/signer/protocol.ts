@@ -8,28 +8,28 @@ import type { SparkDerivation } from "../crypto/spark/keys.ts";
 import type { SignerDescription, Statement } from "./statements.ts";
 
 /**
- * What the server may ask the signer, as one closed union. Bytes travel as base64. The version is checked when the signer
- * is opened, so that a server never talks to a signer of another release.
+ * The requests that the server may make of the signer, as one closed union. Bytes are sent as base64. The version is checked when the
+ * signer is opened, so that a server never uses a signer of another release.
  */
 export const PROTOCOL_VERSION = 18;
 
 export type { Curve };
 
-/** How the payload becomes what is signed; `none` signs a 32-byte digest (ECDSA) or the message itself (Ed25519). */
+/** How the payload is hashed before signing; `none` signs a 32-byte digest (ECDSA) or the message itself (Ed25519). */
 export type SignerHash = "none" | "sha256" | "keccak256";
 
 /** base64 of bytes that only a signer with the root key can open. */
 export type Sealed = string;
 
-/** The owner of the installation's own keys and secrets; no organization can have its form of name. */
+/** The owner of the installation's own keys and secrets; no organization id has this form. */
 export const INSTALLATION = "service";
 
-/** A key to sign with or to export: one that is stored alone, or derived from a wallet's seed. */
+/** A key to sign with or to export: one that is stored separately, or one derived from a wallet's seed. */
 export type KeyReference = (
   | { kind: "privateKey"; keyId: string; curve: Curve; sealedKey: Sealed }
   | { kind: "walletAccount"; walletId: string; sealedWallet: Sealed; curve: Curve; path: string }
 ) & {
-  /** The address that it was named by. The signer refuses one that is not the key's. */
+  /** The address by which it was named. The signer refuses an address that is not the key's. */
   address?: NamedAddress;
 };
 export interface NamedAddress {
@@ -38,35 +38,35 @@ export interface NamedAddress {
 }
 
 /**
- * What a key of an organization is used or made for: an activity, as its users stamped it. The signer holds every request
- * against it.
+ * The reason for using or creating a key of an organization: an activity, as its users stamped it. The signer checks every request against
+ * it.
  */
 export interface Occasion {
-  /** The stamped body of the activity, as it came; of a query, where something is only asked for. */
+  /** The stamped body of the activity, unchanged; or that of a query, if something is only read. */
   body: string;
-  /** What was planned when it was submitted, for operations that plan. */
+  /** What was planned when the activity was submitted, for operations that plan. */
   plan?: unknown;
   /** Every stamp that approves it. */
   ballots: StampedBallot[];
 }
 export interface StampedBallot {
   userId: string;
-  /** What was stamped; absent where that is the activity's body. */
+  /** What was stamped; absent if that is the activity's body. */
   message?: string;
   publicKey: string;
   scheme: string;
   signature: string;
-  /** What a passkey signed beside the message. */
+  /** What a passkey signs in addition to the message. */
   assertion?: string;
 }
 
 /**
- * Absent: the curve's ordinary scheme (ECDSA, EdDSA). `bip340`: Schnorr with the key as it is. `bip340Taproot`: Schnorr
- * with the key-path tweak of BIP-341 for an output without script tree. Both take secp256k1 keys alone.
+ * Absent: the curve's ordinary scheme (ECDSA, EdDSA). `bip340`: Schnorr with the key unchanged. `bip340Taproot`: Schnorr with the key-path
+ * tweak of BIP-341 for an output without script tree. Both require a secp256k1 key.
  */
 export type Scheme = "bip340" | "bip340Taproot";
 
-/** Which key of a wallet; `path` is one that `pathProblem` finds no problem with. */
+/** A key of a wallet; `path` is valid according to `pathProblem`. */
 export interface AccountReference {
   curve: Curve;
   path: string;
@@ -79,8 +79,8 @@ export interface HpkeMessage {
 }
 
 /**
- * Why an import was not taken: no target key opens the bundle; the words are no BIP-39 mnemonic; the bytes are no secret
- * of the curve; the plaintext is over its limit.
+ * Why an import was refused: no target key opens the bundle; the words are not a BIP-39 mnemonic; the bytes are not a secret of the curve;
+ * the plaintext is too long.
  */
 export type ImportProblem = "undecryptable" | "invalidMnemonic" | "invalidKey" | "tooLarge";
 
@@ -89,11 +89,11 @@ export interface OpenRequest {
   protocolVersion: number;
   rootKeyFile: string;
   passphrase?: string;
-  /** Make the root key if there is no file yet. */
+  /** Create the root key if the file does not exist. */
   mayCreate: boolean;
-  /** How many secrets of wallets are kept open, and how long each; 0 of either keeps none. */
+  /** How many secrets of wallets are kept open, and for how long; 0 for either disables the cache. */
   seedCache: { entries: number; lifetimeMs: number };
-  /** Whether each use of a key is told on the signer's standard error. */
+  /** Whether each use of a key is logged to the signer's standard error. */
   recordUses: boolean;
 }
 export type OpenResponse = { state: "open"; rootKeyId: string; created: boolean } | { state: "sealed" };
@@ -110,11 +110,11 @@ export interface GenerateKeysRequest {
   verb: "generateKeys";
   organizationId: string;
   organizationKey: Sealed;
-  /** `isSponsor`: of the installation, for `signSponsorTransaction` alone. */
+  /** `isSponsor`: a key of the installation for `signSponsorTransaction` only. */
   keys: { keyId: string; curve: Curve; isSponsor?: true }[];
 }
 export interface GenerateKeysResponse {
-  /** In the order asked; `publicKey` is lowercase hex, compressed for the EC curves. */
+  /** In the order of the request; `publicKey` is lowercase hex, compressed for the EC curves. */
   keys: { sealedKey: Sealed; publicKey: string }[];
 }
 
@@ -129,11 +129,11 @@ export interface SignRequest {
   payloads: string[];
 }
 export interface SignResponse {
-  /** In the order asked; r and s are 64 lowercase hex digits, v is "00" or "01". */
+  /** In the order of the request; r and s are 64 lowercase hex digits, v is "00" or "01". */
   signatures: { r: string; s: string; v: string }[];
 }
 
-/** What the installation says in its own name, signed by one of its keys: nothing else is signed by these but a drill's own text. */
+/** Statements that the installation makes in its own name, signed by one of its keys. Apart from a drill's own text, these keys sign nothing else. */
 export interface SignStatementsRequest {
   verb: "signStatements";
   /** The installation. */
@@ -143,26 +143,26 @@ export interface SignStatementsRequest {
   statements: Statement[];
 }
 export interface SignStatementsResponse {
-  /** In the order asked, each in hex: R || S of EdDSA, or r || s of ECDSA over the SHA-256. */
+  /** In the order of the request, each in hex: R || S of EdDSA, or r || s of ECDSA over the SHA-256. */
   signatures: string[];
 }
 
 /**
- * Signs a transaction that the installation pays for, in the name of an activity of the organization. Keys for that sign nothing else,
- * and nothing else signs with them.
+ * Signs a transaction that the installation pays for, on behalf of an activity of the organization. Keys for this sign nothing else, and no
+ * other keys are used for it.
  */
 export interface SignSponsorTransactionRequest {
   verb: "signSponsorTransaction";
-  /** For whose activity it pays. */
+  /** The organization whose activity it pays for. */
   organizationId: string;
   installationKey: Sealed;
   key: { keyId: string; curve: Curve; sealedKey: Sealed };
-  /** base64, before it is signed: of type 2 or 4 for Ethereum chains, the message for Solana. */
+  /** base64 of the unsigned transaction: of type 2 or 4 on Ethereum chains, the message on Solana. */
   transaction: string;
-  /** What is paid for, for the record of uses. */
+  /** What is paid for, for the log of uses. */
   purpose: string;
 }
-/** As `sign` answers it. */
+/** Like the response of `sign`. */
 export interface SignSponsorTransactionResponse {
   signature: { r: string; s: string; v: string };
 }
@@ -177,7 +177,7 @@ export interface CreateWalletRequest {
 }
 export interface CreateWalletResponse {
   sealedWallet: Sealed;
-  /** In the order asked; each as generateKeys gives them. */
+  /** In the order of the request; each in the form of generateKeys. */
   publicKeys: string[];
 }
 
@@ -190,11 +190,11 @@ export interface DeriveAccountsRequest {
   accounts: AccountReference[];
 }
 export interface DeriveAccountsResponse {
-  /** In the order asked; each as generateKeys gives them. */
+  /** In the order of the request; each in the form of generateKeys. */
   publicKeys: string[];
 }
 
-/** Whom an import key is for, and since when; it is sealed with both, and with what it is for. */
+/** The user for whom an import key was made, and when. It is sealed with both, and with its purpose. */
 export interface ImportKeyTerms {
   userId: string;
   /** Milliseconds. */
@@ -203,14 +203,14 @@ export interface ImportKeyTerms {
 
 export interface CreateImportKeysRequest {
   verb: "createImportKeys";
-  /** Of a `key` or a `secret` the terms are held against the import; a `code` has those of its own row. */
+  /** For a `key` or a `secret`, the terms are compared with the import; for a `code`, the terms are in its own row. */
   terms: { purpose: "code" } | ({ purpose: "key" | "secret" } & ImportKeyTerms);
   organizationId: string;
   organizationKey: Sealed;
   importIds: string[];
 }
 export interface CreateImportKeysResponse {
-  /** In the order asked; `targetPublicKey` is an uncompressed P-256 point in lowercase hex. */
+  /** In the order of the request; `targetPublicKey` is an uncompressed P-256 point in lowercase hex. */
   importKeys: { sealedImportKey: Sealed; targetPublicKey: string }[];
 }
 
@@ -219,11 +219,11 @@ export interface SealedImportKey extends ImportKeyTerms {
   sealedImportKey: Sealed;
 }
 
-/** What every import is asked with; the answer names the import key that opened the bundle. */
+/** The members common to all imports; the response names the import key that opened the bundle. */
 interface ImportRequest {
   organizationId: string;
   organizationKey: Sealed;
-  /** The keys that the bundle may be encrypted to; they are tried in this order. */
+  /** The keys that the bundle may be encrypted to, tried in this order. */
   importKeys: SealedImportKey[];
   bundle: HpkeMessage;
 }
@@ -252,7 +252,7 @@ export interface ImportSecretRequest extends ImportRequest {
 }
 export type ImportSecretResponse = { importId: string; sealedSecret: Sealed } | { problem: ImportProblem };
 
-/** What every export is asked with: `targetPublicKey` is a P-256 point in hex, compressed or not. */
+/** The members common to all exports; `targetPublicKey` is a P-256 point in hex, compressed or not. */
 interface ExportRequest {
   organizationId: string;
   organizationKey: Sealed;
@@ -264,8 +264,8 @@ export interface ExportWalletRequest extends ExportRequest {
   walletId: string;
   sealedWallet: Sealed;
   /**
-   * Absent: the words as they are. Given: the same entropy in the words of this language. BIP-39 makes the seed of the
-   * words, so those of another language are the way to another seed and other keys.
+   * Absent: the words unchanged. Present: the same entropy in the words of this language. BIP-39 derives the seed from the words, so words
+   * of another language lead to another seed and other keys.
    */
   language?: MnemonicLanguage;
 }
@@ -283,8 +283,8 @@ export interface ExportSecretRequest extends ExportRequest {
 }
 
 /**
- * Opens what a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, and seals it for
- * one OAuth 2.0 credential of an organization.
+ * Opens what a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, and seals it for one OAuth
+ * 2.0 credential of an organization.
  */
 export interface ImportClientSecretRequest {
   verb: "importClientSecret";
@@ -293,13 +293,13 @@ export interface ImportClientSecretRequest {
   credentialId: string;
   /** base64. */
   envelope: string;
-  /** The installation's keys that it may be encrypted to; they are tried in this order. */
+  /** The installation's keys that it may be encrypted to, tried in this order. */
   installationKey: Sealed;
   keys: KeyReference[];
 }
 export type ImportClientSecretResponse = { sealedClientSecret: Sealed } | { problem: "undecryptable" };
 
-/** What the server shows an OAuth 2.0 provider when it exchanges a code; in base64. */
+/** The secret that the server sends to an OAuth 2.0 provider when it exchanges a code; in base64. */
 export interface OpenClientSecretRequest {
   verb: "openClientSecret";
   organizationId: string;
@@ -311,12 +311,12 @@ export interface OpenClientSecretResponse {
   clientSecret: string;
 }
 
-/** Who sells crypto for fiat. */
+/** Providers that sell crypto for fiat. */
 export type OnRampProviderName = "coinbase" | "moonpay";
 
 /**
- * Opens what a client encrypted to a key of the installation, as bundles are, and seals it for one on-ramp credential of an
- * organization and its provider.
+ * Opens bundles that a client encrypted to a key of the installation, and seals their content for one on-ramp credential of an organization
+ * and its provider.
  */
 export interface ImportOnRampKeysRequest {
   verb: "importOnRampKeys";
@@ -325,18 +325,18 @@ export interface ImportOnRampKeysRequest {
   credentialId: string;
   provider: OnRampProviderName;
   secretApiKey: HpkeMessage;
-  /** What signs requests to Coinbase. */
+  /** The key that signs requests to Coinbase. */
   privateApiKey?: HpkeMessage;
-  /** The installation's keys that they may be encrypted to; they are tried in this order. */
+  /** The installation's keys that they may be encrypted to, tried in this order. */
   installationKey: Sealed;
   keys: KeyReference[];
 }
-/** `invalidKey`: nothing of the provider's can be made with it. */
+/** `invalidKey`: the keys are unusable with the provider. */
 export type ImportOnRampKeysResponse =
   | { sealedKeys: Sealed }
   | { problem: Exclude<ImportProblem, "invalidMnemonic">; of: "secretApiKey" | "privateApiKey" };
 
-/** With keys of an on-ramp credential, for an activity that begins a purchase; it may be one of a sub-organization. */
+/** Uses keys of an on-ramp credential, for an activity that begins a purchase; it may be an activity of a sub-organization. */
 interface OnRampRequest {
   organizationId: string;
   organizationKey: Sealed;
@@ -344,7 +344,7 @@ interface OnRampRequest {
   sealedKeys: Sealed;
 }
 
-/** A URL of MoonPay with its signature: one for a purchase, or one that the activity's body names. */
+/** Signs a MoonPay URL: one for a purchase, or one that the activity's body names. */
 export interface SignMoonPayUrlRequest extends OnRampRequest {
   verb: "signMoonPayUrl";
   sandbox: boolean;
@@ -356,10 +356,10 @@ export interface SignMoonPayUrlResponse {
   signature: string;
 }
 
-/** A token for one request to Coinbase; to hear of a purchase, for a query that names it. */
+/** Makes a token for one request to Coinbase. To read the status of a purchase, the occasion is a query that names it. */
 export interface AuthorizeCoinbaseRequest extends OnRampRequest {
   verb: "authorizeCoinbase";
-  /** What the key is known as there. */
+  /** The id of the key at Coinbase. */
   keyId: string;
   /** With its port, if it has one. */
   host: string;
@@ -370,8 +370,8 @@ export interface AuthorizeCoinbaseResponse {
 }
 
 /**
- * A fresh P-256 key for a session, encrypted to whoever signs in; nobody keeps its secret. `targetPublicKey` is a P-256 point in
- * hex, compressed or not.
+ * A fresh P-256 key for a session, encrypted to the user who signs in; nobody stores its secret. `targetPublicKey` is a P-256 point in hex,
+ * compressed or not.
  */
 export interface IssueCredentialRequest {
   verb: "issueCredential";
@@ -385,10 +385,7 @@ export interface IssueCredentialResponse {
   message: HpkeMessage;
 }
 
-/**
- * The activities that the auth proxy has done for people who have no credential yet. Its key stamps these and queries, and
- * nothing else.
- */
+/** The activities that the auth proxy submits for people who have no credential yet. Its key stamps these and queries, and nothing else. */
 export const authProxyTypes = [
   "ACTIVITY_TYPE_INIT_OTP_V2",
   "ACTIVITY_TYPE_INIT_OTP_V3",
@@ -403,7 +400,7 @@ export const authProxyTypes = [
   "ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2",
 ] as const;
 
-/** Those of them that name the sub-organization whose user signs in, or is known elsewhere too. */
+/** Those activities that name the sub-organization whose user signs in or gets a further identity. */
 export const authProxyLoginTypes: readonly string[] = [
   "ACTIVITY_TYPE_OTP_LOGIN",
   "ACTIVITY_TYPE_OTP_LOGIN_V2",
@@ -411,7 +408,7 @@ export const authProxyLoginTypes: readonly string[] = [
   "ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2",
 ];
 
-/** A P-256 key for the auth proxy of an organization; `configId` is that of its configuration. */
+/** A P-256 key for the auth proxy of an organization; `configId` is the id of its configuration. */
 export interface CreateAuthProxyKeyRequest {
   verb: "createAuthProxyKey";
   organizationId: string;
@@ -431,7 +428,7 @@ export interface StampAuthProxyBodyRequest {
   organizationKey: Sealed;
   configId: string;
   sealedKey: Sealed;
-  /** As it will be sent. */
+  /** Exactly as it will be sent. */
   body: string;
 }
 export interface StampAuthProxyBodyResponse {
@@ -439,7 +436,7 @@ export interface StampAuthProxyBodyResponse {
   signature: string;
 }
 
-/** A keyed hash of a one-time code, so that whoever reads the database cannot try codes out. Codes compare without case. */
+/** A keyed hash of a one-time code, so that somebody who can read the database cannot try out codes. Codes are compared ignoring case. */
 export interface MacOtpRequest {
   verb: "macOtp";
   organizationId: string;
@@ -452,7 +449,7 @@ export interface MacOtpResponse {
   mac: string;
 }
 
-/** The same of a code that a client encrypted to the key that was made for it, with the key that it means to sign in with. */
+/** The same for a code that a client encrypted to the code's own key, together with the key that the client will sign in with. */
 export interface OpenOtpRequest {
   verb: "openOtp";
   organizationId: string;
@@ -463,7 +460,7 @@ export interface OpenOtpRequest {
 }
 export type OpenOtpResponse = { mac: string; publicKey: string } | { problem: "undecryptable" | "malformed" };
 
-/** What a job of the server must know and its database may not show; bound to the kind of job, in base64. */
+/** Seals what a job of the server must know and its database must not reveal; bound to the kind of job; base64. */
 export interface SealJobSecretRequest {
   verb: "sealJobSecret";
   organizationId: string;
@@ -488,7 +485,7 @@ export interface OpenJobSecretResponse {
   secret: string;
 }
 
-/** What the running signer is: its code, and the ephemeral keys that it made at its start and that end with it. */
+/** Describes the running signer: its code, and the ephemeral keys that it made at its start. */
 export interface DescribeRequest {
   verb: "describe";
 }
@@ -500,7 +497,7 @@ export interface SignedPayload {
   signature: string;
 }
 
-/** The signer derives each address itself, from the key that it opens, and states what it found. */
+/** The signer derives each address itself, from the key that it opens, and states the result. */
 export interface ProveAddressesRequest {
   verb: "proveAddresses";
   organizationId: string;
@@ -514,11 +511,11 @@ export interface AddressReference {
 }
 export interface ProveAddressesResponse {
   ephemeralPublicKey: string;
-  /** In the order asked. */
+  /** In the order of the request. */
   proofs: SignedPayload[];
 }
 
-/** What the server states of a decision. The signer knows no policies: it signs this as the server's word. */
+/** The server's statement of a decision. The signer knows no policies: its signature only confirms that the server said so. */
 export interface PolicyOutcome {
   organizationId: string;
   outcome: string;
@@ -538,7 +535,7 @@ export interface ProvePolicyOutcomeResponse {
   proof: SignedPayload;
 }
 
-/** What is sealed for an organization, to be opened and looked at. */
+/** Something sealed for an organization, to be opened and checked. */
 export type SealedItem =
   | { of: "key"; keyId: string; curve: Curve; purpose?: "sponsor key"; sealed: Sealed; sign: boolean }
   | { of: "wallet"; walletId: string; sealed: Sealed; accounts: AccountReference[]; sign: boolean }
@@ -552,9 +549,9 @@ export type SecretPurpose =
   | "on-ramp keys";
 
 /**
- * Opens what is sealed and tells whether it could be, for the drill of a backup. It is asked for no activity: nothing of a secret
- * comes back but public keys, and what is signed, also with keys of the installation, is a text that the signer makes up. It leaves a line
- * among the uses of keys like any other.
+ * Opens what is sealed and reports whether that is possible, for the drill of a backup. It needs no activity: it returns nothing of a
+ * secret but public keys, and all that it signs, including with keys of the installation, is a text that the signer makes up. It is logged
+ * like any other use of keys.
  */
 export interface RehearseRequest {
   verb: "rehearse";
@@ -563,7 +560,7 @@ export interface RehearseRequest {
   items: SealedItem[];
 }
 export interface RehearseResponse {
-  /** In the order asked. */
+  /** In the order of the request. */
   items: RehearsedItem[];
 }
 /** `signature` is by the first of the keys, if one was wanted: r and s over `message`, on EC curves over its SHA-256. */
@@ -571,14 +568,14 @@ export type RehearsedItem =
   | { problem: string }
   | { publicKeys: string[]; signature?: { message: string; r: string; s: string } };
 
-/** With the keys of a Spark wallet, which `key` names by its address: an account at the path of an identity key. */
+/** Uses keys of a Spark wallet, which `key` names by its address: an account at the path of an identity key. */
 interface SparkRequest {
   organizationId: string;
   organizationKey: Sealed;
   key: KeyReference;
 }
 
-/** One share to make, as the activity has it: everything in lowercase hex. */
+/** A share to make, as in the activity: everything in lowercase hex. */
 export interface SparkSignature {
   derivation: SparkDerivation;
   message: string;
@@ -592,20 +589,20 @@ export interface SignSparkFrostRequest extends SparkRequest {
   signatures: SparkSignature[];
 }
 /**
- * In the order asked, in hex. `ownKey`: a verifying key is the wallet's own, which needs no operators; its share would be a
+ * In the order of the request, in hex. `ownKey`: a verifying key is the wallet's own. It needs no operators, so its share would be a
  * signature by that key alone.
  */
 export type SignSparkFrostResponse =
   | { signatures: { signatureShare: string; hiding: string; binding: string }[] }
   | { problem: "ownKey"; at: number };
 
-/** Whom a secret is shared among: as many as the list has, of whom `threshold` can make it again. */
+/** The operators among whom a secret is shared; any `threshold` of them can reconstruct it. */
 export interface SparkSharing {
   threshold: number;
   operatorRecipients: { operatorId: string; encryptionPublicKey: string }[];
 }
 
-/** As the activity has it. */
+/** As in the activity. */
 export interface SparkTransfer extends SparkSharing {
   transferId: string;
   leaves: {
@@ -631,7 +628,7 @@ export interface PrepareSparkTransferResponse {
   newPublicKeys: string[];
 }
 
-/** As the activity has it. */
+/** As in the activity. */
 export interface SparkClaim extends SparkSharing {
   transferId: string;
   leaves: { leafId: string; ciphertext: string; senderSignature: string }[];
@@ -641,7 +638,7 @@ export interface ClaimSparkTransferRequest extends SparkRequest {
   verb: "claimSparkTransfer";
   claim: SparkClaim;
 }
-/** `undecryptable`: what is in the ciphertext is not for this wallet, or no key that this leaf could come from. */
+/** `undecryptable`: the ciphertext was not encrypted to this wallet, or contains a key that this leaf cannot have. */
 export type ClaimSparkTransferResponse =
   | { packages: string[]; newPublicKeys: string[] }
   | { problem: "unsigned" | "undecryptable"; leafId: string };
@@ -657,17 +654,17 @@ export interface PrepareSparkLightningReceiveResponse {
 }
 
 /**
- * What a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, to pull images with: a
- * configuration as Docker keeps it, of which the part for one registry is given out.
+ * Opens what a client encrypted to a key of the installation, in the scheme of `crypto/quorum-encryption.ts`, for pulling images: a Docker
+ * configuration. Only its entry for one registry is returned.
  */
 export interface OpenPullSecretRequest {
   verb: "openPullSecret";
   organizationId: string;
-  /** Hex, as the body has it. */
+  /** Hex, as in the body. */
   envelope: string;
-  /** Host, with a port if there is one. */
+  /** The host, with a port if there is one. */
   registry: string;
-  /** The installation's keys that it may be encrypted to; they are tried in this order. */
+  /** The installation's keys that it may be encrypted to, tried in this order. */
   installationKey: Sealed;
   keys: KeyReference[];
 }
@@ -675,7 +672,7 @@ export type OpenPullSecretResponse =
   | { credential: RegistryCredential }
   | { problem: "undecryptable" | "malformed" | "otherRegistry" };
 
-/** A quorum key that nobody keeps: its shares are encrypted to operators at once. As the activity has them, in hex. */
+/** Generates a quorum key that nobody keeps: its shares are encrypted to operators immediately. Parameters as in the activity, in hex. */
 export interface CreateQuorumKeyRequest {
   verb: "createQuorumKey";
   organizationId: string;
@@ -686,13 +683,13 @@ export interface CreateQuorumKeyRequest {
 export interface CreateQuorumKeyResponse {
   /** Hex: encryption key, then signing key. */
   publicKey: string;
-  /** In the order of the keys: an envelope of `crypto/quorum-encryption.ts` in hex, and what the share is known by. */
+  /** In the order of the keys: an envelope of `crypto/quorum-encryption.ts` in hex, and the digest that identifies the share. */
   shares: { encryptedShare: string; digest: string }[];
 }
 
 /**
- * Opens a share with an operator's encryption key, encrypts it to the key that a deployment's runner made, and approves the manifest with
- * the operator's signing key. The installation must have stated that key of the runner, for this manifest.
+ * Opens a share with an operator's encryption key, encrypts it to the key of a deployment's runner, and approves the manifest with the
+ * operator's signing key. The installation must have made a statement about the runner's key, for this manifest.
  */
 export interface ReEncryptQuorumShareRequest {
   verb: "reEncryptQuorumShare";
@@ -703,14 +700,14 @@ export interface ReEncryptQuorumShareRequest {
   /** Hex. */
   encryptedShare: string;
   deploymentId: string;
-  /** As the activity has them. */
+  /** As in the activity. */
   attestationDocB64: string;
   manifestB64: string;
-  /** The installation's keys that it makes such statements with. */
+  /** The installation's keys that sign such statements. */
   installationKey: Sealed;
   keys: KeyReference[];
 }
-/** `undecryptable`: the share was not encrypted to this operator. `unstated`: the document is not the installation's, or of something else. */
+/** `undecryptable`: the share was not encrypted to this operator. `unstated`: the document is not the installation's, or is about something else. */
 export type ReEncryptQuorumShareResponse =
   | { ephemeralPublicKey: string; reEncryptedShare: string; signature: string }
   | { problem: "undecryptable" | "unstated" };
@@ -796,36 +793,36 @@ export type SignerRequest =
   | ProvePolicyOutcomeRequest
   | RehearseRequest;
 
-/** What the signer can be asked once it is open. */
+/** The requests that the signer accepts once it is open. */
 export type SignerVerb = Exclude<SignerRequest["verb"], "open">;
 
-/** `fault` says which kind of trouble; its text holds no secret and may be logged and shown to an operator. */
+/** `kind` is the kind of error. The message contains no secret and may be logged and shown to an operator. */
 export type SignerFault = { kind: "sealed" | "refused" | "internal"; message: string };
 
 /**
- * Every request has an id; the answers carry it and come in whichever order they are ready. `traceId` says in which trace a use of a
- * key is told; a signer that does not know it answers all the same.
+ * Every request has an id. The answers repeat it and come in any order. `traceId` is the trace with which a use of a key is logged; a
+ * signer that does not support it answers as well.
  */
 export type RequestFrame =
   | {
       id: number;
       request: SignerRequest;
-      /** The organization whose turn it takes. Nothing is allowed by it. */
+      /** The organization whose turn the request uses. Grants no permission. */
       inTurnOf: string;
       occasion?: Occasion;
       traceId?: string;
     }
   | Ping;
 
-/** What became of a request; `ms` is how long the signer worked on it. */
+/** The outcome of a request; `ms` is how long the signer worked on it. */
 export type AnswerFrame = { id: number; ms: number } & ({ response: unknown } | { fault: SignerFault });
 export type ResponseFrame = AnswerFrame | Pong;
 
-/** Asks for a sign of life. It is answered between two slices of work, whatever else there is to do. */
+/** Requests a sign of life. It is answered between two slices of work, whatever else there is to do. */
 export interface Ping {
   ping: true;
 }
-/** `longestMs`: the processor time that went into the one of the requests in hand that had most of it. */
+/** `longestMs`: the processor time of the request in progress that has used most of it. */
 export interface Pong {
   longestMs: number;
 }

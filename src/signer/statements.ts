@@ -4,37 +4,37 @@ import { type Provisioning, provisioningText } from "../crypto/manifests/provisi
 import { canonicalJson } from "../kernel/json.ts";
 
 /**
- * What the installation says in its own name, as one closed union. The signer spells each kind out itself, of members that it
- * checks, so that a server which was taken over gets no bytes of its own choice signed by a key of the installation.
+ * The statements that the installation makes in its own name, as one closed union. The signer encodes each kind itself, from members that
+ * it checks, so that a compromised server cannot have bytes of its choice signed by a key of the installation.
  */
 export type Statement =
-  /** What was exported, encrypted, and of which organization. */
+  /** An encrypted export, and its organization. */
   | { says: "export"; encappedPublic: string; ciphertext: string; organizationId: string }
-  /** A key to encrypt an import or a one-time code to, and for whom. */
+  /** A key to which an import or a one-time code is encrypted, and for whom. */
   | { says: "target"; targetPublic: string; organizationId: string; userId?: string }
-  /** A delivery of a webhook, in the words of the hosted API's clients; `timestampMs` is that of the attempt. */
+  /** A delivery of a webhook, in the format of the hosted API's clients; `timestampMs` is the time of the attempt. */
   | { says: "delivery"; keyId: string; timestampMs: number; eventId: string; body: string }
-  /** The same delivery in the words of Standard Webhooks. */
+  /** The same delivery in the format of Standard Webhooks. */
   | { says: "standardDelivery"; seconds: number; eventId: string; body: string }
   | TokenStatement
-  /** Which key a deployment's runner made, to receive shares of a quorum key with. */
+  /** The key that a deployment's runner made to receive shares of a quorum key. */
   | ({ says: "provisioning" } & Provisioning)
-  /** What an archive of activities holds. */
+  /** The content of an archive of activities. */
   | ({ says: "archive" } & ArchiveStatement)
-  /** What the signer runs. */
+  /** The code that the signer runs. */
   | { says: "manifest" }
-  /** Which ephemeral key it made when it started. */
+  /** The ephemeral key that the signer made when it started. */
   | { says: "boot" };
 
-/** Statements that travel as compact tokens (RFC 7515). */
+/** Statements in the form of compact tokens (RFC 7515). */
 export type TokenStatement =
   | { says: "session"; claims: SessionClaims }
   | { says: "readOnlySession"; claims: ReadOnlyClaims }
   | { says: "verification"; claims: VerificationClaims }
-  /** An OIDC token of this installation as an issuer. */
+  /** An OIDC token issued by this installation. */
   | { says: "identity"; keyId: string; claims: IdentityClaims };
 
-/** What a client is told of its session. The key in it stamps requests; the token itself opens nothing. */
+/** The description of a session for the client. The session's key stamps requests; the token itself grants nothing. */
 export interface SessionClaims {
   /** Seconds since 1970. */
   exp: number;
@@ -51,25 +51,25 @@ export interface SessionClaims {
 export interface ReadOnlyClaims {
   organizationId: string;
   userId: string;
-  /** The kind of the credential that made it. */
+  /** The kind of the credential that created it. */
   with: "apiKey" | "passkey";
-  /** What that credential is looked up by, and its id. */
+  /** The look-up value of that credential, and its id. */
   key: string;
   credentialId: string;
   /** Milliseconds. */
   expiresAt: number;
 }
 
-/** That somebody has shown a one-time code. */
+/** States that somebody has entered a one-time code. */
 export interface VerificationClaims {
   id: string;
   verification_type: string;
   contact: string;
-  /** Who sent the code. */
+  /** The organization that sent the code. */
   organization_id: string;
-  /** Compressed hex; the key that its bearer signs with. */
+  /** Compressed hex; the key with which the bearer signs. */
   public_key?: string | undefined;
-  /** Milliseconds in digits: published clients read it so. */
+  /** Milliseconds in digits, because published clients expect that. */
   exp: string;
 }
 
@@ -86,10 +86,10 @@ export interface IdentityClaims {
   encrypted_bearer_token?: string;
 }
 
-/** What an archive of activities is known by. */
+/** What identifies an archive of activities. */
 export interface ArchiveStatement {
   installationId: string;
-  /** Milliseconds: what it holds was submitted and ended before. */
+  /** Milliseconds: everything in the archive was submitted and completed before. */
   before: number;
   writtenAt: number;
   activities: number;
@@ -97,13 +97,13 @@ export interface ArchiveStatement {
   sha256: string;
 }
 
-/** What a running signer says of itself. */
+/** A running signer's description of itself. */
 export interface SignerDescription {
   /** Lowercase hex of 130 bytes: two uncompressed P-256 points, for encryption and for signing. */
   ephemeralPublicKey: string;
   /** Milliseconds. */
   startedAt: number;
-  /** The release, and that of Node.js. */
+  /** The versions of Keystead and of Node.js. */
   version: string;
   nodeVersion: string;
   protocolVersion: number;
@@ -113,15 +113,15 @@ export interface SignerDescription {
   codeDigest: string;
 }
 
-/** A statement has members that its kind does not have, or lacks one. */
+/** A statement lacks a member, or has one that its kind does not allow. */
 export class StatementProblem extends Error {}
 
 const JWT = { alg: "ES256", typ: "JWT" };
-/** Not the header of any other token that is signed with the same key. */
+/** Differs from the header of every other token that is signed with the same key. */
 export const READ_ONLY_HEADER = { alg: "ES256", typ: "keystead-read-only" };
 export const VERIFICATION_HEADER = JWT;
 
-/** What is signed of a token, and travels before its signature. */
+/** The part of a token that is signed, and precedes its signature. */
 export function tokenInput(statement: TokenStatement): string {
   switch (statement.says) {
     case "session":
@@ -148,7 +148,7 @@ export function ownText(says: "manifest" | "boot", description: SignerDescriptio
   return canonicalJson({ type: "KEYSTEAD_SIGNER_BOOT", ephemeralPublicKey, startedAtMs, codeDigest, manifestDigest });
 }
 
-/** The text that is signed of an archive. */
+/** The text that is signed for an archive. */
 export const archiveText = (statement: ArchiveStatement): string =>
   canonicalJson({ type: "KEYSTEAD_ARCHIVE", ...membersOf(statement, archiveMembers) });
 
@@ -159,9 +159,9 @@ export function bundleText(statement: Extract<Statement, { says: "export" | "tar
 }
 
 /**
- * The bytes that are signed, as EdDSA signs them or as ECDSA signs their SHA-256.
+ * The bytes to sign: EdDSA signs them directly, ECDSA signs their SHA-256.
  *
- * @param description what a signer says of itself
+ * @param description the signer's description of itself
  * @throws StatementProblem
  */
 export function spelled(statement: Statement, description: SignerDescription): Buffer {
@@ -178,7 +178,7 @@ export function spelled(statement: Statement, description: SignerDescription): B
       return Buffer.from(`${idOf(eventId)}.${seconds}.${body}`);
     }
     case "session":
-      // Published clients verify a signature over SHA-256 twice.
+      // Published clients verify a signature over a double SHA-256.
       return createHash("sha256").update(tokenInput(statement)).digest();
     case "readOnlySession":
     case "verification":
@@ -263,7 +263,7 @@ const identityMembers = {
 
 const types = { text: "string", "text?": "string", integer: "number", "flag?": "boolean" } as const;
 
-/** The same members in the order in which they are spelled. @throws StatementProblem */
+/** The same members in their canonical order. @throws StatementProblem */
 function membersOf<Said extends object>(said: Said, members: Members): Said {
   const given = said as Record<string, unknown>;
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(members, name));
@@ -279,7 +279,7 @@ function membersOf<Said extends object>(said: Said, members: Members): Said {
   return Object.fromEntries(entries) as Said;
 }
 
-/** Ids stand among dots. @throws StatementProblem */
+/** Ids are joined with dots, so they must not contain any. @throws StatementProblem */
 function idOf(id: string): string {
   if (/^[0-9a-zA-Z-]{1,64}$/.test(id)) return id;
   throw new StatementProblem("an id in a statement has another form");

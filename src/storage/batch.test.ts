@@ -25,7 +25,7 @@ const values = laterUpdate("installation", {
 const newUser = laterInsert("users", { id: "text" });
 const word = (name: string) => ({ name, value: name });
 
-/** A connection that notes what it is asked and answers with a row that says how often. */
+/** A connection that records its statements and answers each with their number so far. */
 function noted(rowsOf: (sql: string) => unknown[] = () => [{ asked: 0 }]) {
   const calls: string[] = [];
   const all = async (sql: string, parameters: readonly unknown[]) => {
@@ -65,7 +65,7 @@ describe("a batch", () => {
     assert.deepEqual(await asksAgain(() => {}), []);
     assert.deepEqual(await asksAgain(() => batch.all('update "users" set name = $1', ["x"])), ["users"]);
     assert.deepEqual(await asksAgain(() => batch.all("insert into tags values ($1)", ["x"])), ["tags"]);
-    // Others may go with it, and of what is not understood nothing is known.
+    // Cascades may delete other rows, and a statement that cannot be parsed may write anything.
     assert.deepEqual(await asksAgain(() => batch.all("delete from tags", [])), ["users", "tags"]);
     assert.deepEqual(await asksAgain(() => batch.all('delete from "jobs" where id = $1', ["x"])), []);
     assert.deepEqual(await asksAgain(() => batch.all("with a as (select 1) select 2", [])), ["users", "tags"]);
@@ -118,7 +118,7 @@ describe("a batch", () => {
     };
     const [asked, own, written] = ['["same"]', 'false"]', '["x"]'];
     assert.deepEqual(await runFunction(false), [asked, own, written]);
-    // The second function shows that it is asked by each.
+    // The second function shows that both functions ask it.
     assert.deepEqual((await runFunction(false)).slice(0, 3), [asked, own, written]);
     assert.equal(calls.length, 5, "both were asked twice by now");
     assert.deepEqual(await runFunction(true), ['true"]', written]);
@@ -218,7 +218,7 @@ describe("a batch", () => {
     assert.ok(!(await survives(() => batch.forgetAll())));
     const failing = () => batch.changing(of, () => Promise.reject(new Error("no"))).catch(() => {});
     assert.ok(!(await survives(failing)));
-    // What goes on of a function that was given up tells nobody.
+    // What an abandoned function still does is not reported to anybody.
     let finish = () => {};
     const givenUp = batch.changing(of, () => new Promise<void>((resolve) => (finish = resolve)));
     batch.undone();
@@ -277,7 +277,7 @@ describe("a batch", () => {
     void batch.later(words, word("a"));
     await assert.rejects(batch.writeRows(), isRetry);
     await assert.rejects(batch.all("select 1 from users", []), isRetry);
-    // The second time it is somebody's own error.
+    // On the second attempt it is the caller's own error.
     const again = new Batch(connection, "postgres", false);
     await assert.rejects(again.later(words, word("a")), (error) => !isRetry(error));
   });
@@ -309,7 +309,7 @@ describe("a batch", () => {
   });
 });
 
-/** What a function of a transaction does, by itself or to fail at its end. */
+/** A step of a transaction's function, which may also fail at its end. */
 type Step =
   | { do: "add"; name: string }
   | { do: "look"; name: string }
@@ -385,7 +385,7 @@ for (const engine of engines) {
       const refused = (tx: Transactor) =>
         tx.all({ sql: "select no_such_column from tags", parameters: [], isRead: true });
       const fail = () => Promise.reject(new Error("failed"));
-      // It is given up before the database has answered.
+      // The function is abandoned before the database has answered.
       const refusedLater = (tx: Transactor) => {
         refused(tx).catch(() => {});
         return fail();
@@ -412,11 +412,11 @@ for (const engine of engines) {
       const runsWith = (each: (tx: Transactor) => Promise<unknown>) =>
         [insertNow, insertLater].flatMap((insert) => [
           [insert("first"), each, insert("second")],
-          // Nothing comes after it but the commit, which is not refused then.
+          // Only the commit follows, which is not refused then.
           [insert("first"), insert("second"), (tx: Transactor) => insertNow("lost")(tx).then(fail), each],
         ]);
       for (const run of failing.flatMap(runsWith)) {
-        // One that has not seen anybody fail half done: it makes no savepoint before it must.
+        // A new database has not seen a function fail half done, so it makes no savepoint before it must.
         const fresh = openDatabase({ url });
         const outcomes = await Promise.allSettled(run.map((each) => fresh.transact(scope, each)));
         assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 2);
@@ -468,7 +468,7 @@ for (const engine of engines) {
   });
 }
 
-/** Everything that it will look for. */
+/** Looks for everything that the function will look for. */
 const aheadOf = ({ steps }: Work, at: (name: string) => string): Prefetch => {
   return (read) => Promise.all(steps.map(({ name }) => find(read, { name: at(name) })));
 };
@@ -488,7 +488,7 @@ async function carryOut(tx: Transactor, { steps, fails }: Work, at: (name: strin
   return answers;
 }
 
-/** The same on a map. */
+/** The expected result, computed on a map. */
 function expected(given: readonly Work[]): { answers: (string[] | "failed")[]; rows: Map<string, string> } {
   let rows = new Map<string, string>();
   const answers = given.map(({ steps, fails }) => {

@@ -5,7 +5,7 @@ import { DatabaseFailure, isOfAbortedTransaction, isTaken } from "./failure.ts";
 import { type Asked, asked, type Rows, sendTogether } from "./gathered.ts";
 import { type KeptReads, keyOf, type Written } from "./kept-reads.ts";
 
-/** Rows of other tables go with those that are deleted of these. A test reads it from the tables. */
+/** Tables from which a deletion also deletes rows of other tables. A test derives the list from the schema. */
 export const TABLES_WITH_DEPENDANTS: ReadonlySet<string> = new Set([
   "api_keys",
   "private_keys",
@@ -19,11 +19,11 @@ export const TABLES_WITH_DEPENDANTS: ReadonlySet<string> = new Set([
 
 interface Kept {
   query: Query;
-  /** Undefined where it is not known any more. */
+  /** Undefined after a write made it stale. */
   rows: Promise<Rows> | undefined;
-  /** Once it is there. */
+  /** The resolved rows, once they have arrived. */
   answer: Rows | undefined;
-  /** By how many functions, and which one was the last. */
+  /** How many functions asked for it, and which one was the last. */
   askedBy: number;
   lastAskedBy: number;
 }
@@ -34,57 +34,58 @@ interface LaterRow {
 }
 
 /**
- * What the functions of one transaction share. All of them waited when it was begun, so an answer that one of them got serves the next,
- * until something is written that it may depend on: **kept answers**. Rows that hardly anybody looks for need not be there at once:
- * **later rows** are written together, before whatever may look for them and before the commit. And what one function made of what it read
- * is **known** to the next.
+ * State that the functions of one transaction share.
  *
- * Each call asks the connection before it returns: what is asked one after the other is done in that order.
+ * All of them were waiting when the transaction began, so a query's answer can be reused by the next function until a write may change it:
+ * **kept answers**. Rows that are rarely read do not have to be written at once: **later rows** are written together, before any statement
+ * that may read them and before the commit. What a function derived from its reads is **known** to the next.
+ *
+ * Each call sends its statement before it returns, so statements run in the order of the calls.
  */
 export class Batch implements Connection {
   readonly #connection: Connection;
   readonly #kind: DatabaseKind;
   readonly #isLate: boolean;
-  /** Answers by statement and parameters. */
+  /** Kept answers by statement and parameters. */
   readonly #kept = new Map<string, Map<string, Kept>>();
-  /** What everybody asks and a statement made untrue that is about to be sent. */
+  /** Answers that several functions asked for and that the statement about to be sent makes stale. */
   #stale: Kept[] = [];
-  /** Counts functions. */
+  /** The number of the current function. */
   #function = 0;
   #isLastFunction = false;
-  /** What is asked ahead, to be sent together. */
+  /** While `askAhead` runs: the queries that it will send together. */
   #ahead: Asked[] | undefined;
   #keptCount = 0;
   #rows: LaterRow[] = [];
-  /** In which way they are written, by table. */
+  /** The `LaterWrite` of each table with waiting rows. */
   #waysOf = new Map<string, LaterWrite>();
-  /** Those that waited when the function that runs now was begun. */
+  /** The rows that were already waiting when the current function began. */
   #rowsBefore: LaterRow[] = [];
-  /** Settles when rows that were sent are written or lost. */
+  /** Settles when all rows that were sent are written or have failed. */
   #writing: Promise<unknown> = Promise.resolve();
-  /** Why rows could not be written; the transaction is lost with them, unless that was undone. */
+  /** Why rows could not be written. The transaction fails with it, unless the write is undone. */
   #loss: unknown;
-  /** How often a function was undone. */
+  /** How many functions were undone. */
   #undoings = 0;
   readonly #committed: KeptReads | undefined;
-  /** Called before something is written. */
+  /** Called before every write. */
   readonly #beforeWrite: () => void;
   #hasFailed = false;
-  /** The first failure since, which is why others fail. */
+  /** The first failure since the last rollback; later statements fail because of it. */
   #refusal: unknown;
-  /** What is to be asked at the end. */
+  /** The queries to send at the end. */
   #last: Asked[] = [];
-  /** How much of it when the function that runs now was begun. */
+  /** How many of them there were when the current function began. */
   #lastBefore = 0;
   readonly #known = new Map<Known<unknown>, unknown>();
-  /** Counts functions, and whatever makes all that is known untrue. */
+  /** Increases with each function, and whenever everything known becomes invalid. */
   #epoch = 0;
   #written: Set<string> | "anything" = new Set();
 
   /**
    * @param isLate whether rows may be written later than they are asked for
-   * @param committed answers from before the transaction, true of the tables that it did not write
-   * @param beforeWrite is called before each statement that may write
+   * @param committed answers from before the transaction, valid for tables that the transaction has not written
+   * @param beforeWrite called before each statement that may write
    */
   constructor(
     connection: Connection,
@@ -99,12 +100,12 @@ export class Batch implements Connection {
     this.#beforeWrite = beforeWrite;
   }
 
-  /** Whether a statement failed and was not undone since: PostgreSQL takes no other before that. */
+  /** Whether a statement failed since the last rollback. PostgreSQL accepts no other statement before the failure is rolled back. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** What it wrote so far, or tried to. */
+  /** The tables that it wrote so far, or tried to write. */
   get written(): Written {
     return this.#written;
   }
@@ -113,24 +114,24 @@ export class Batch implements Connection {
     return this.#written === "anything" || this.#written.size > 0;
   }
 
-  /** A statement that was compiled before, with what is known of it. */
+  /** Runs a compiled statement. `query` says whether the answer can be kept. */
   ask<Row>(query: Query<Row>): Promise<Row[]> {
     const { sql, parameters, isRead, isLasting } = query;
     if (!isRead) return this.all<Row>(sql, parameters);
     const lasting = isLasting ? this.#committed?.find(query, this.#written) : undefined;
     if (lasting) return Promise.resolve(lasting);
     const kept = this.#keptOf(query);
-    // No row that is still to be written changes an answer that is kept.
+    // A kept answer is not affected by rows that are still to be written.
     if (!kept?.rows) this.#writeRowsFor(sql, query.sees);
     if (kept) noteAsker(kept, this.#function);
     const rows = (kept?.rows as Promise<readonly Row[]> | undefined) ?? this.#read<Row>(query);
     if (kept && !kept.rows) this.#keep(kept, rows);
-    // An array for each: whoever asks may put it in order.
+    // A separate array for each caller, who may sort it.
     return this.#unlessLost(rows.then((all) => all.slice()));
   }
 
   /**
-   * Asks for what functions are about to ask for: all of it leaves at once, and its answers are kept.
+   * Sends the queries that functions will need together, and keeps the answers.
    *
    * @param prefetch asks before it returns
    */
@@ -142,16 +143,16 @@ export class Batch implements Connection {
     sendTogether(asked, (sql, parameters) => this.#connection.all(sql, parameters));
   }
 
-  /** Asks at the end: see `Transactor.last`. */
+  /** Runs the query at the end: see `Transactor.last`. */
   last<Row>(query: Query<Row>): Promise<Row[]> {
     const waiting = asked(query);
     this.#last.push(waiting);
-    // Whoever waits for it is told.
+    // The caller sees the rejection; this keeps it from counting as unhandled until then.
     waiting.promise.catch(() => {});
     return waiting.promise as Promise<Row[]>;
   }
 
-  /** The end is there. */
+  /** Sends the queries of `last`, at the end of the transaction. */
   askLast(ask: Reader["all"]): void {
     for (const { query, resolve, reject } of this.#last.splice(0)) ask(query).then(resolve, reject);
   }
@@ -182,12 +183,12 @@ export class Batch implements Connection {
   }
 
   /**
-   * Stores a row that nothing stands in the way of. Where something does after all, the transaction is lost and may be tried again with no
-   * row later than it is asked for.
+   * Stores a row that is expected to cause no conflict. If it does, the whole transaction fails and may be retried; then each row is
+   * written when it is asked for.
    */
   later<Row extends StoredRow>(into: LaterWrite<Row>, row: Row): Promise<unknown> {
     const one = into as unknown as LaterWrite;
-    // What changes rows comes after what made them, and before what else changes them.
+    // Changes to rows must follow the inserts of those rows, and precede other kinds of changes to the table.
     const before = this.#waysOf.get(into.table);
     if (before && before !== one && (before.merge ?? one.merge)) void this.#sendRows();
     this.#waysOf.set(into.table, one);
@@ -196,25 +197,25 @@ export class Batch implements Connection {
     return this.#isLate ? Promise.resolve() : this.#sendRows();
   }
 
-  /** What functions know together: see `Transactor.known`. */
+  /** State that functions share: see `Transactor.known`. */
   known<T>(of: Known<T>): T {
     const known = (this.#known.get(of) as T | undefined) ?? of.create();
     this.#known.set(of, known);
     return known;
   }
 
-  /** Writes what is known of: see `Transactor.changing`. */
+  /** Writes tables and updates what is known of them: see `Transactor.changing`. */
   async changing<T, R>(of: Known<T>, write: (known: T) => Promise<R>): Promise<R> {
     const known = this.known(of);
     this.#known.delete(of);
     const epoch = this.#epoch;
     const result = await write(known);
-    // Of a function that was given up meanwhile nothing is true.
+    // If the function was abandoned in the meantime, its result is not valid.
     if (epoch === this.#epoch) this.#known.set(of, known);
     return result;
   }
 
-  /** Another function begins. */
+  /** Called when the next function begins. */
   begun({ isLast }: { isLast: boolean }): void {
     this.#epoch++;
     this.#function++;
@@ -223,7 +224,7 @@ export class Batch implements Connection {
     this.#lastBefore = this.#last.length;
   }
 
-  /** The function that ran has failed before anything was written: its own later rows are dropped. */
+  /** Called when the current function failed before it wrote anything: drops its later rows. */
   dropped(): void {
     this.#last.length = Math.min(this.#last.length, this.#lastBefore);
     this.#rows = this.#rowsBefore;
@@ -231,7 +232,7 @@ export class Batch implements Connection {
     this.#forgetKnown();
   }
 
-  /** The function that ran was undone, and so were the rows of others that were written meanwhile. */
+  /** Called when the current function was rolled back, including rows of other functions that were written during it. */
   undone(): void {
     this.dropped();
     this.#loss = this.#refusal = undefined;
@@ -240,12 +241,12 @@ export class Batch implements Connection {
     this.forgetAll();
   }
 
-  /** Writes what waits. */
+  /** Writes the waiting rows. */
   writeRows(): Promise<unknown> {
     return this.#rows.length === 0 ? Promise.resolve() : this.#sendRows();
   }
 
-  /** Keeps no answer that was got before, and knows nothing. */
+  /** Discards all kept answers and everything known. */
   forgetAll(): void {
     this.#kept.clear();
     this.#keptCount = 0;
@@ -271,13 +272,13 @@ export class Batch implements Connection {
       ).catch((error: unknown) => {
         const mayGo = this.#isLate ? isOfRows(error) : into.mayBeTaken && isTaken(error);
         const failure = mayGo ? new DatabaseFailure("retry", error) : error;
-        // What was written for a function that was undone meanwhile is lost to nobody.
+        // A failed write for a function that was undone in the meantime does not affect the transaction.
         if (this.#isLate && undoings === this.#undoings) this.#loss ??= failure;
         throw failure;
       }),
     );
     const all = Promise.all(written);
-    // Whoever asks next is told, and the commit.
+    // The next statement and the commit report the failure.
     this.#writing = Promise.allSettled([this.#writing, all]);
     return all;
   }
@@ -296,7 +297,7 @@ export class Batch implements Connection {
     return Promise.all(rows.map(writeOne));
   }
 
-  /** What a statement may look for is written, and what it makes untrue is forgotten. */
+  /** Writes the rows that the statement may read, and forgets what it may change. */
   #prepareFor(sql: string): void {
     this.#writeRowsFor(sql);
     if (/^\s*select\b/i.test(sql)) return;
@@ -307,8 +308,8 @@ export class Batch implements Connection {
   }
 
   /**
-   * @param table undefined where any may have changed
-   * @param row where it is no more than this one, which is new
+   * @param table undefined if any table may have changed
+   * @param row the row, if the write is only this one new row
    */
   #noteWritten(table: string | undefined, row?: StoredRow): void {
     if (table === undefined) {
@@ -322,7 +323,7 @@ export class Batch implements Connection {
   }
 
   #writeRowsFor(sql: string, sees: Query["sees"] = () => true): void {
-    // Of many rows of a few tables: which of those the statement names is looked for once for each table.
+    // Cached per table: there may be many rows of few tables, and searching the statement's text is slow.
     const isNamed = new Map<LaterWrite, boolean>();
     const isNeeded = ({ into, row }: LaterRow) => {
       const named = isNamed.get(into) ?? into.neededBy.some((name) => sql.includes(name));
@@ -332,7 +333,7 @@ export class Batch implements Connection {
     if (this.#rows.some(isNeeded)) void this.#sendRows();
   }
 
-  /** Whatever names the table may depend on it. */
+  /** Forgets the answers of all statements whose text contains the table's name. */
   #forget(table: string, row: StoredRow | undefined): void {
     for (const [sql, answers] of this.#kept) {
       if (!sql.includes(table)) continue;
@@ -345,8 +346,8 @@ export class Batch implements Connection {
   }
 
   /**
-   * What each function asks, the next one will ask as well. So it leaves with the statement that made it untrue, and is there by then: of
-   * a hundred changes by one user, each would otherwise wait for who the user is.
+   * A query that every function repeats is sent again right after the statement that made its answer stale, so that the answer is there
+   * when the next function asks. Otherwise each of a hundred changes by one user would wait for the look-up of that user.
    */
   #askAnew(): void {
     const stale = this.#stale;
@@ -358,7 +359,7 @@ export class Batch implements Connection {
     }
   }
 
-  /** Undefined where it cannot be kept. */
+  /** Undefined if the answer cannot be kept. */
   #keptOf(query: Query): Kept | undefined {
     const key = keyOf(query.parameters);
     if (key === undefined) return undefined;
@@ -381,7 +382,7 @@ export class Batch implements Connection {
     rows.then(settle, () => settle());
   }
 
-  /** After a failure PostgreSQL says of everything else only that there was one. */
+  /** After a failure, PostgreSQL rejects all other statements with an error that does not say why; this rejects with the original error. */
   async #unlessLost<T>(asked: Promise<T>): Promise<T> {
     try {
       return await asked;
@@ -395,7 +396,7 @@ export class Batch implements Connection {
   }
 }
 
-/** One row for all changes to the same. */
+/** Merges all changes to the same row. */
 function mergedRows(
   rows: readonly StoredRow[],
   { keyOf, merged }: NonNullable<LaterWrite["merge"]>,
@@ -408,7 +409,7 @@ function mergedRows(
   return [...byKey.values()];
 }
 
-/** What a row refers to goes before it; what has nothing to do with each other, as it came. */
+/** Sorts tables so that referenced rows are written first; unrelated tables keep their order. */
 function inOrder(ways: readonly LaterWrite[]): LaterWrite[] {
   const left = [...ways];
   const ordered: LaterWrite[] = [];

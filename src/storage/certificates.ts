@@ -2,21 +2,21 @@ import { X509Certificate } from "node:crypto";
 import { type ConnectionOptions, type DetailedPeerCertificate, TLSSocket } from "node:tls";
 import type pg from "pg";
 
-/** When a certificate that a connection needs ends, in milliseconds. */
+/** When a certificate that a connection needs expires, in milliseconds. */
 export interface CertificateEnd {
   whose: "PostgreSQL" | "client";
   endsAt: number;
 }
 
-/** More links than a chain has that is verified. */
+/** Longer than any chain that is accepted. */
 const MAX_CHAIN = 10;
 
 /**
- * Of a connection by TLS: the first end in the chain that PostgreSQL showed, where it is looked at, and that of the client's own
- * certificate, where it has one.
+ * For a TLS connection: the earliest expiry in the chain that PostgreSQL presented, if the chain is verified, and the expiry of the client's
+ * own certificate, if it has one.
  */
 export function certificateEnds(client: pg.ClientBase): CertificateEnd[] {
-  // What the driver's types leave out.
+  // Members that the driver's types do not declare.
   const { connection, ssl } = client as unknown as {
     connection: { stream: unknown };
     ssl: boolean | ConnectionOptions;
@@ -31,7 +31,7 @@ export function certificateEnds(client: pg.ClientBase): CertificateEnd[] {
   return ends.filter(({ endsAt }) => !Number.isNaN(endsAt));
 }
 
-/** The authority that signed itself is its own issuer. */
+/** The earliest expiry in a chain. A self-signed authority is its own issuer, so the loop needs a limit. */
 function firstEnd(leaf: DetailedPeerCertificate): number {
   let first = Date.parse(leaf.valid_to);
   let certificate = leaf;

@@ -25,29 +25,31 @@ import { SqliteFiles } from "./sqlite-files.ts";
 import { beginSqlite, type SqliteWriter } from "./sqlite-transactions.ts";
 import { GrowingStatistics } from "./statistics.ts";
 
-/** The store: committed state to read, `transact` to write. */
+/** The store: reads see committed state, `transact` writes. */
 export interface Database {
   readonly kind: DatabaseKind;
   readonly read: Reader;
   /**
-   * Runs `work` in a transaction and resolves once its commit is durable. All work of one scope (an organization's id) is
-   * serial, in every process; work without a scope relies on constraints alone. `work` may be run more than once. `ahead` asks for what
-   * `work` will ask for, so that it is there by then where asking takes time; `isShared` work may be in a transaction with that of other scopes.
+   * Runs `work` in a transaction and resolves once its commit is durable. All work of one scope (an organization's id) is serialized across
+   * processes; work without a scope relies on constraints only. `work` may run more than once.
+   *
+   * `ahead` runs the queries that `work` will need, so that their answers are there by then; only engines with slow round trips use it.
+   * `isShared` work may share a transaction with work of other scopes.
    */
   transact<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, options?: RunOptions): Promise<T>;
-  /** Brings the tables up to this version, under a lock. Resolves to the names of the migrations it ran. */
+  /** Migrates the tables to this version, under a lock. Resolves to the names of the migrations that ran. */
   migrate(): Promise<string[]>;
-  /** How far its tables are from those of this version, asked without creating anything. */
+  /** How the tables differ from those of this version. Creates nothing. */
   schemaState(): Promise<SchemaState>;
-  /** Whether it can be read and written at this moment, told in time and as often as anybody asks. */
+  /** Whether the database can be read and written now. Answers within a deadline and may be called at any rate. */
   health(): Promise<Health>;
-  /** Whether something between it and this server hands its sessions round. */
+  /** Whether a pooler between this server and the database shares its sessions. */
   pooler(): Promise<Pooler>;
   figures(): DatabaseFigures;
   close(): Promise<void>;
 }
 
-/** What waits for the database at this moment, for operators. */
+/** Work that is waiting for the database right now, for operators. */
 export interface DatabaseFigures {
   /** Functions that wait for a transaction. */
   commitsWaiting: number;
@@ -58,19 +60,19 @@ export interface DatabaseFigures {
 export interface DatabaseOptions {
   /** `sqlite:<file>`, `sqlite::memory:` or `postgres://…` */
   url: string;
-  /** What differs from the defaults of connections to PostgreSQL. */
+  /** Overrides of the default settings for PostgreSQL. */
   postgres?: Partial<PostgresSettings>;
-  /** Told of connections that break while nobody uses them. */
+  /** Called when a connection breaks that nobody is using. */
   onConnectionError?: (error: Error) => void;
-  /** Told once that a file of an open SQLite database was removed or replaced, and how; nothing works from then on. */
+  /** Called once if a file of an open SQLite database was removed or replaced. From then on all operations fail. */
   onFileLost?: (path: string, reason: string) => void;
-  /** Told what becomes of transactions. */
+  /** Notified of the outcome of transactions. */
   commits?: CommitObserver | undefined;
-  /** How the log of a SQLite file is made durable: by `fs.fdatasync`, unless a test looks at what happens meanwhile. */
+  /** Makes the log of a SQLite file durable. Defaults to `fs.fdatasync`; tests replace it to control when it completes. */
   syncFile?: SyncFile | undefined;
 }
 
-/** The file of a SQLite database, undefined for all others. */
+/** The file of a SQLite database; undefined for all others. */
 export function sqliteFileOf(url: string): string | undefined {
   if (!url.startsWith("sqlite:")) return undefined;
   const file = url.slice("sqlite:".length);
@@ -87,11 +89,11 @@ export function openDatabase(options: DatabaseOptions): Database {
   throw new Error(`not a database URL: expected sqlite:<file> or postgres://…, got ${url.split(":")[0]}:…`);
 }
 
-/** How long a read waits for another process, which happens while that one recovers the log after a crash. */
+/** How long a read waits for another process, which may hold the lock while it recovers the log after a crash. */
 const READ_WAIT_MS = 250;
 /**
- * Nothing in a transaction waits for another process: the event loop stands still while one runs, and no longer than this. Whoever deletes
- * very much takes turns, in which others read what was committed before.
+ * The longest that a transaction runs functions. The event loop stands still during a SQLite transaction, which therefore never waits for
+ * another process. Large deletions are split into portions, between which others read the committed state.
  */
 const SQLITE_BATCH_MS = 20;
 
@@ -103,11 +105,11 @@ function sqliteDatabase(
 ): Database {
   const files = new SqliteFiles(file, onFileLost);
   const writer = openSqlite(file);
-  // A second connection reads the last committed state while a transaction is open.
+  // A second connection, which reads the last committed state while a transaction is open.
   const reader = openSqlite(file);
   const log = new DurableLog(file, syncFile);
   files.watch();
-  // Beginning a transaction waits without holding up everybody; after that nothing needs to wait.
+  // Beginning a transaction waits without blocking the event loop; after that nothing needs to wait.
   writer.waitForLocks(0);
   reader.waitForLocks(READ_WAIT_MS);
   return databaseOnSqlite({
@@ -131,7 +133,7 @@ function sqliteDatabase(
   });
 }
 
-/** Memory has only one connection: a read waits until no transaction is open. */
+/** An in-memory database has only one connection: a read waits until no transaction is open. */
 function memoryDatabase(observer: CommitObserver | undefined): Database {
   const connection = openSqlite(":memory:");
   const turns = createTurns();
@@ -148,10 +150,10 @@ function memoryDatabase(observer: CommitObserver | undefined): Database {
   });
 }
 
-/** The connections of a SQLite database, and what is to be done around their use. */
+/** The connections of a SQLite database, and hooks around their use. */
 interface SqliteConnections extends SqliteWriter {
   reader: SqliteConnection;
-  /** Before a write that shows whether commits work; it may refuse. */
+  /** Called before the write of a health check; throws if there is no room. */
   beforeProbe: () => void;
   close: () => void;
   observer: CommitObserver | undefined;
@@ -178,9 +180,9 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     }
   };
   const all = <Row>(sql: string, parameters: readonly unknown[]) => using(() => reader.all<Row>(sql, parameters));
-  // Whoever asks is told of all that was written before, and one look is enough for those who ask in one turn.
+  // The caller must see everything written before the call; one refresh is enough for all calls in the same turn of the event loop.
   const refreshed = onceATurn(() => kept.refresh());
-  // What is kept was durable when it was asked for.
+  // What is kept was already durable when it was read.
   const askLasting = async <Row>(query: Query<Row>): Promise<Row[]> => {
     await refreshed();
     return using(() => kept.find(query) ?? kept.ask(query, () => reader.all<Row>(query.sql, query.parameters)));
@@ -194,7 +196,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
     concurrency: 1,
     scopes: "together",
     begin: () => {
-      // One statement after the other is as fast as all of them together.
+      // On SQLite, writing rows one by one is as fast as writing them together.
       open = new Batch(writer, "sqlite", false, { committed: kept });
       return beginSqlite(connections, open, kept, kysely, read);
     },
@@ -234,7 +236,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
   };
 }
 
-/** Who may use the one connection of an in-memory database: one at a time, in the order of asking. */
+/** Serializes use of the one connection of an in-memory database, in the order of the calls. */
 interface Turns {
   take(): Promise<void>;
   giveBack(): void;
@@ -259,7 +261,7 @@ function createTurns(): Turns {
 }
 
 const POSTGRES_PROBES = 2;
-/** Connections that a server opens at most while it runs. */
+/** The most connections that a server opens while it runs. */
 export const connectionsOf = ({ connections }: PostgresSettings): number => connections + POSTGRES_PROBES;
 
 function postgresDatabase(
@@ -270,7 +272,7 @@ function postgresDatabase(
 ): Database {
   const { prepared } = settings;
   const hosts = new PostgresHosts(url);
-  // What the probes have open says nothing then of what requests meet with.
+  // Requests found that PostgreSQL gives no more connections; the connections that the probes already have would not show that.
   const pool: PostgresPool = new PostgresPool({ hosts, settings, onError, onRefused: () => probes.renew() });
   const patience = new OutagePatience();
   const reads = new PatientReads(new PostgresConnection(pool, prepared), patience);
@@ -301,7 +303,7 @@ function postgresDatabase(
       waitMs: HEALTH_DEADLINE_MS,
       prepared,
     },
-    // Whoever asks for the health is told.
+    // The health check reports it.
     onError: () => {},
   });
   const probe = new PostgresConnection(probes, prepared);
@@ -334,7 +336,7 @@ function postgresDatabase(
   };
 }
 
-/** Where PostgreSQL gives the probes no connection, as requests have all that it gives, those are looked by. */
+/** If PostgreSQL has no connection for the probes because requests use all of them, the probe runs on a connection of the requests. */
 const onEither = (
   probe: PostgresConnection,
   ofRequests: PostgresConnection,
@@ -352,7 +354,7 @@ const asTransactor = (connection: PostgresConnection): Parameters<typeof writePr
     all: (query: { sql: string; parameters: readonly unknown[] }) => connection.all(query.sql, query.parameters),
   }) as Transactor;
 
-/** The least that a write must find room for. In PostgreSQL room is taken in advance, in large pieces. */
+/** The smallest write that must find room. PostgreSQL allocates room in advance in large pieces, so one byte is enough there. */
 const PROBE_FILLER = { sqlite: "x".repeat(32 * 1024), postgres: "x" };
 
 const writeProbe = preparedWrite<{ value: string }>()((db, { value }) =>

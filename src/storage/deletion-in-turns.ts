@@ -13,10 +13,10 @@ import type { DatabaseKind } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Deletes up to `limit` of the rows that are selected, on either database, and resolves to how many.
+ * Deletes up to `limit` of the selected rows, on either database, and resolves to their number.
  *
- * @param from the deletion, with no condition but on what others may change of a row meanwhile: PostgreSQL holds a row that it had to
- *   wait for against that one again, and not against those of the selection
+ * @param from the deletion, with conditions only on columns that others may change concurrently: when PostgreSQL had to wait for a row, it
+ *   checks these conditions again, but not those of the selection
  */
 export async function deleteSome<Table extends keyof Schema>(
   kind: DatabaseKind,
@@ -30,7 +30,7 @@ export async function deleteSome<Table extends keyof Schema>(
   return Number(numDeletedRows);
 }
 
-/** Whether there are more than `count` of the rows that are selected; of them it looks at no more. */
+/** Whether the selection has more than `count` rows; reads no more than that many. */
 export async function areMoreThan(
   count: number,
   rows: SelectQueryBuilder<Schema, keyof Schema, object>,
@@ -39,16 +39,16 @@ export async function areMoreThan(
   return further !== undefined;
 }
 
-/** What SQLite knows a row of any table by. */
+/** Identifies a row of any table in SQLite. */
 export const rowId = sql<number>`rowid`;
 
 /**
- * Deletes rows of which an organization may have any number, within one transaction. PostgreSQL holds nobody up, and with each portion
- * would look again at what is deleted already: there it is one statement.
+ * Deletes rows of which an organization may have any number, within one transaction. On PostgreSQL this is one statement: it blocks nobody,
+ * and portions would scan the rows already deleted again and again.
  *
  * @param from the deletion without conditions
- * @param rows the table to select from, without conditions, in the order in which its rows lie together
- * @param which tells the rows that are to go
+ * @param rows the table to select from, without conditions, in the order in which its rows are stored
+ * @param which the condition for rows to delete
  */
 export async function deleteAll<Table extends keyof Schema>(
   kind: DatabaseKind,
@@ -62,11 +62,10 @@ export async function deleteAll<Table extends keyof Schema>(
 }
 
 /**
- * The same on SQLite, which holds the whole process for as long as a statement runs: it is asked for a portion at a time, and others have
- * their turns in between.
+ * The same on SQLite, where a statement blocks the whole process while it runs: deletes in portions, and lets other work run in between.
  *
  * @param from the deletion without conditions
- * @param which selects the `rowId` of all that are to go
+ * @param which selects the `rowId` of all rows to delete
  */
 export async function deleteInTurns<Table extends keyof Schema>(
   organizationId: string,

@@ -13,7 +13,7 @@ import {
 import type { Connection, DatabaseKind } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
-/** Kysely over connections that are opened and ended elsewhere; its transactions serve the migrator alone. */
+/** Kysely over connections that are opened and closed elsewhere. Its own transactions are used by the migrator only. */
 export function kyselyOn(
   kind: DatabaseKind,
   acquire: () => Promise<DatabaseConnection>,
@@ -51,8 +51,8 @@ function dialectOn(kind: DatabaseKind, acquire: () => Promise<DatabaseConnection
 }
 
 /**
- * SQLite rolls back schema changes as it does others, so a migration is whole or absent after a crash; the transaction is
- * also what a second process waits for.
+ * SQLite rolls back schema changes like any other, so a crash never leaves a migration half done. A second process waits for this
+ * transaction.
  */
 class TransactionalSqliteAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {

@@ -9,7 +9,7 @@ import type { SyncFile } from "./durable-log.ts";
 import { DatabaseFailure } from "./failure.ts";
 import { openSqlite } from "./sqlite.ts";
 
-/** Syncs that end when they are told to. */
+/** Syncs that complete when the test says so. */
 function heldSyncs() {
   const held: ((error: Error | null) => void)[] = [];
   const settings = { isHeld: false };
@@ -38,7 +38,7 @@ const write = (database: Database, name: string, value = "") =>
 const namesIn = async (database: Database): Promise<string[]> =>
   (await database.read.selectFrom("installation").select("name").orderBy("name").execute()).map(({ name }) => name);
 
-/** How far a promise has come, looked at in turns of the event loop. */
+/** Records the state of a promise, checked in turns of the event loop. */
 function watched<T>(promise: Promise<T>) {
   const seen: { outcome?: "resolved" | "rejected"; error?: unknown } = {};
   promise.then(
@@ -113,7 +113,7 @@ describe("the log of a SQLite file", () => {
     const health = await database.health();
     assert.match(JSON.stringify(health), /could not be written to the disk/);
     await database.close();
-    // What the operating system still has is there after a restart of the server alone.
+    // What the operating system has received survives a restart of the server alone.
     const again = openDatabase({ url: `sqlite:${file}` });
     assert.ok((await namesIn(again)).includes("a"));
     assert.ok(!(await namesIn(again)).includes("b"));
@@ -147,7 +147,7 @@ describe("the log of a SQLite file", () => {
   it("has all that was acknowledged after the power was cut, whatever else of it was on the disk", async () => {
     const random = randomNumbers(20_261_127);
     const file = join(folder, "power.db");
-    // What a sync found is on the disk when it has ended.
+    // What was in the file when a sync began is on the disk when the sync has completed.
     let onDisk = Buffer.alloc(0);
     const sync: SyncFile = (_descriptor, done) => {
       const found = readFileSync(`${file}-wal`);
@@ -170,7 +170,7 @@ describe("the log of a SQLite file", () => {
       const place = join(folder, `cut-${index}`);
       mkdirSync(place);
       copyFileSync(file, join(place, "power.db"));
-      // Of what was not synced a disk has some, in any order; here a part of it, the rest being what was there before.
+      // After a power cut a disk may have any part of what was not synced; here it has a part of it, and the old content for the rest.
       const rest = Buffer.from(log);
       for (let at = onDisk.length; at < rest.length; at += 512) {
         if (random(2) === 0) rest.fill(0, at, Math.min(at + 512, rest.length));

@@ -3,7 +3,7 @@ import type { CompiledQuery, QueryResult } from "kysely";
 import type { Connection } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
 
-/** Has the operating system write what it holds of an open file to the disk, as `fs.fdatasync` does. */
+/** Writes an open file's cached data to the disk, as `fs.fdatasync` does. */
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
 const isReadOnly = ({ code }: NodeJS.ErrnoException): boolean => code === "EROFS";
@@ -13,13 +13,13 @@ const BROKEN = `could not be written to the disk; ${THERE}; put the disk in orde
 const READ_ONLY = `is on a disk that became read-only; ${THERE}; see why it did, mount it for writing and restart the server`;
 
 /**
- * The write-ahead log of an open SQLite file, made durable by this process and not by the connections: SQLite would hold up the event loop for as long
- * as the disk takes. With `synchronous = normal` SQLite writes a commit into the log and leaves it to the operating system; whoever was
- * promised that it is durable, and whoever has read it, is told after the next `sync`. Before a checkpoint SQLite syncs the log itself, and
- * the file after it.
+ * Makes the write-ahead log of an open SQLite file durable. This process does it itself, because SQLite would block the event loop for as
+ * long as the disk takes. With `synchronous = normal`, SQLite writes a commit to the log and leaves it in the operating system's cache;
+ * both the writer and anybody who has read the data get their answer after the next `sync`. Before a checkpoint, SQLite itself syncs the
+ * log, and the database file after it.
  *
- * Once the disk has refused, nobody knows what it has, and asking again would say that all is well (fsync(2)): nothing is to be read or written any
- * more.
+ * After a failed sync the state of the disk is unknown, and a second sync would report success (fsync(2)). From then on all reads and
+ * writes are refused.
  */
 export class DurableLog {
   readonly #descriptor: number;
@@ -27,13 +27,13 @@ export class DurableLog {
   #failure: DatabaseFailure | undefined;
   #underWay: Promise<void> | undefined;
 
-  /** After SQLite has opened the file and made its log. SQLite takes no locks on the log that closing it here could end. */
+  /** Call it after SQLite has opened the file and created its log. SQLite has no locks on the log, so closing it here releases none. */
   constructor(file: string, sync: SyncFile = fdatasync) {
     this.#descriptor = openSync(`${realpathSync(file)}-wal`, "r");
     this.#sync = sync;
   }
 
-  /** Resolves once all that was committed before is durable. @throws DatabaseFailure */
+  /** Resolves once everything committed before is durable. @throws DatabaseFailure */
   sync(): Promise<void> {
     const synced = new Promise<void>((resolve, reject) => {
       this.#sync(this.#descriptor, (error) => {
@@ -43,13 +43,13 @@ export class DurableLog {
         else resolve();
       });
     });
-    // Whoever waits for it is told.
+    // The caller sees the rejection; this keeps it from counting as unhandled.
     synced.catch(() => {});
     this.#underWay = synced;
     return synced;
   }
 
-  /** What was committed so far is durable once this resolves; undefined where it is. */
+  /** Resolves once everything committed so far is durable; undefined if it already is. */
   get underWay(): Promise<void> | undefined {
     return this.#underWay;
   }
@@ -64,7 +64,7 @@ export class DurableLog {
   }
 }
 
-/** Answers of a connection, given once what was read is durable: nobody is told of what a power cut would take back. */
+/** Reads of a connection that resolve only once the data is durable, so that a power cut never takes back what somebody has seen. */
 export class DurableReads implements Connection {
   readonly #connection: Connection;
   readonly #log: DurableLog | undefined;

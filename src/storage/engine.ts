@@ -3,99 +3,100 @@ import type { Schema } from "./schema.ts";
 
 export type DatabaseKind = "sqlite" | "postgres";
 
-/** One connection to either kind of database. `all` is the short way for statements that were compiled before. */
+/** A connection to either kind of database. `all` is the short way for compiled statements. */
 export interface Connection extends DatabaseConnection {
   all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]>;
 }
 
-/** A statement that was compiled before. */
+/** A compiled statement. */
 export interface Query<_Row = unknown> {
   readonly sql: string;
   readonly parameters: readonly unknown[];
-  /** Whether it reads and does nothing else: within a transaction an equal one has the same answer until something is written. */
+  /** Whether it only reads. Within a transaction an equal query then has the same answer until something is written. */
   readonly isRead?: boolean;
-  /** Whether it is asked with each request and its answer changes seldom; where that can be known, it is kept until it does. */
+  /** Whether it runs with each request and its answer rarely changes. If the database can tell when that happens, the answer is kept until then. */
   readonly isLasting?: boolean | undefined;
   /**
-   * The same for several at once, in PostgreSQL: it takes a list of each parameter and says by `asked_as` of each row which place in the
-   * lists it is for, from 1 on.
+   * On PostgreSQL, the same query for several callers at once: each parameter becomes a list, and `asked_as` of each row is the position in
+   * the lists, from 1 on, that the row answers.
    */
   readonly together?: string | undefined;
   /**
-   * Of rows that are still to be written, whether it would find one; any of a table that it names, unless said. Of a row that is only
-   * changed there are those columns that tell which it is, and new values. `answer` is what it found before, where that is known.
+   * Whether the query would find a row that is still to be written. If absent, it is assumed to find any row of a table that it names. A
+   * row that is only changed has the columns that identify it and the new values. `answer` is the query's previous answer, if known.
    */
   readonly sees?: ((table: string, row: StoredRow, answer?: readonly unknown[]) => boolean) | undefined;
 }
 
-/** A row by the names of its columns. */
+/** A row, by column name. */
 export type StoredRow = Readonly<Record<string, unknown>>;
 
-/** A table whose rows are written together; `laterInsert` and `laterUpdate` make one. */
+/** A table whose rows are written together; created by `laterInsert` and `laterUpdate`. */
 export interface LaterWrite<Row extends StoredRow = StoredRow> {
   readonly table: string;
-  /** What a statement names that needs the rows to be there. */
+  /** Names whose presence in a statement means that it needs the rows to be written first. */
   readonly neededBy: readonly string[];
   readonly columns: readonly (keyof Row & string)[];
-  /** Whether another transaction may have written the same row meanwhile. */
+  /** Whether another transaction may have written the same row in the meantime. */
   readonly mayBeTaken: boolean;
   readonly statements: { one: Readonly<Record<DatabaseKind, string>>; together: string };
-  /** Of changes to one row, which `keyOf` tells, what they come to; new rows are each another one. */
+  /** Combines changes to the same row, which `keyOf` identifies. Inserted rows are never combined. */
   readonly merge?: { keyOf: (row: Row) => string; merged: (before: Row, after: Row) => Row } | undefined;
 }
 
-/** What the functions of a transaction know of some tables; it is told from others by its identity. */
+/** What the functions of a transaction know of some tables. Identified by the object itself. */
 export interface Known<T> {
   readonly tables: ReadonlySet<string>;
-  /** What is known at first. */
+  /** The initial value. */
   create(): T;
 }
 
-/** Reads committed state, or inside a transaction its own. */
+/** Reads committed state or, inside a transaction, the transaction's own. */
 export interface Reader {
   readonly kind: DatabaseKind;
   readonly selectFrom: Kysely<Schema>["selectFrom"];
   all<Row>(query: Query<Row>): Promise<Row[]>;
 }
 
-/** Reads and writes inside one transaction; it refuses work once the transaction has ended. */
+/** Reads and writes inside one transaction. Rejects work once the transaction has ended. */
 export interface Transactor extends Reader {
   readonly insertInto: Kysely<Schema>["insertInto"];
   readonly updateTable: Kysely<Schema>["updateTable"];
   readonly deleteFrom: Kysely<Schema>["deleteFrom"];
   /**
-   * Stores or changes a row where nothing stands in the way of that, when it is looked for or at the end of the transaction. Where something
-   * does, the whole transaction is tried again; then it is the error of whoever stored it, unless the table is one whose rows may be taken.
+   * Stores or changes a row that is expected to cause no conflict; it is written when a statement needs it or at the end of the
+   * transaction. If there is a conflict, the whole transaction is retried; if it happens again, the function that stored the row fails,
+   * unless the table allows rows to be taken (`mayBeTaken`).
    */
   later<Row extends StoredRow>(into: LaterWrite<Row>, row: Row): Promise<unknown>;
   /**
-   * What its functions so far know together, for whoever asks to add to. It is forgotten when one of them is undone, when another scope is
-   * locked, and when one of the tables is written outside `changing`.
+   * State that the functions of the transaction share; callers may add to it. It is discarded when a function is undone, when another scope
+   * is locked, and when one of the tables is written outside `changing`.
    */
   known<T>(of: Known<T>): T;
-  /** Writes the tables, and says in what is known what they are then. Where that fails everything is forgotten. */
+  /** Writes the tables and updates the shared state to match. If that fails, everything known is discarded. */
   changing<T, R>(of: Known<T>, write: (known: T) => Promise<R>): Promise<R>;
-  /** The committed state of the same database. */
+  /** Reads the committed state of the same database. */
   readonly committed: Reader;
   /**
-   * Asks what the database will hold when the transaction has ended; the answer is there after its commit, and never if it fails. On PostgreSQL it
-   * leaves with the commit, so that nobody waits for it.
+   * Reads the state that the transaction leaves behind. Resolves after the commit, and never if the commit fails. On PostgreSQL the query
+   * is sent with the commit and costs no extra round trip.
    */
   last<Row>(query: Query<Row>): Promise<Row[]>;
   /**
-   * Waits until no other transaction of this scope is under way, beside the one that the transaction itself was begun for. Who locks a
-   * second scope locks that of a sub-organization after that of its parent.
+   * Waits until no other transaction of this scope is running, in addition to the scope with which the transaction began. To avoid
+   * deadlocks, lock a parent before its sub-organization.
    */
   lock(scope: string): Promise<void>;
-  /** Has `follow` called once the commit is durable, and never if it fails. It must not throw. */
+  /** Calls `follow` once the commit is durable, and never if it fails. It must not throw. */
   afterCommit(follow: () => void): void;
 }
 
-/** Reads within a transaction before its functions run: what it makes known is so to all of them. */
+/** Reads within a transaction before its functions run. What it makes known is known to all of them. */
 export type AheadReader = Reader & Pick<Transactor, "known">;
 
-/** Whether `reader` is one of those that read within a transaction, whose functions know things together. */
+/** Whether `reader` reads within a transaction whose functions share what they know. */
 export const knowsTogether = (reader: Reader): reader is AheadReader => "known" in reader;
 
-/** Whether `reader` reads inside a transaction, and so what may never be committed. */
+/** Whether `reader` reads inside a transaction, and therefore may see state that is never committed. */
 export const isTransactor = (reader: Reader): reader is Transactor => "insertInto" in reader;

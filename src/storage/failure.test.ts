@@ -27,7 +27,7 @@ const cases: Record<FailureKind, unknown[]> = {
     ...["25006", "25P03", "25P04", "55000", "55006"].map(withCode),
     ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "ENOENT"].map(withCode),
     ...["EHOSTUNREACH", "ENETUNREACH", "ECONNABORTED", "EMFILE"].map(withCode),
-    // What Node says of certificates and of TLS.
+    // Node's errors of certificates and of TLS.
     ...["CERT_HAS_EXPIRED", "DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "EPROTO"].map(withCode),
     ...["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "ERR_TLS_CERT_ALTNAME_INVALID", "ERR_SSL_WRONG_VERSION_NUMBER"].map(
       withCode,
@@ -41,13 +41,13 @@ const cases: Record<FailureKind, unknown[]> = {
     Object.assign(new AggregateError([withCode("ECONNREFUSED")]), { code: "ECONNREFUSED" }),
   ],
   unavailable: [
-    // A full disk, memory, no right to a table, a statement's time, system errors, errors of the server itself.
+    // A full disk, memory, a missing privilege, a statement's timeout, system errors, errors of the server itself.
     ...["53100", "53200", "42501", "57014", "55P03", "58030", "XX000", "XX001"].map(withCode),
     // SQLITE_BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB, and extended codes: BUSY_SNAPSHOT, IOERR_WRITE.
     ...[5, 6, 8, 10, 11, 13, 14, 26, 517, 778].map(withErrcode),
     withCode("EROFS"),
     new Error("Query read timeout"),
-    // Of poolers, who have one code for what they do not do.
+    // Poolers use one code for everything that they do not support.
     withCode("42P05"),
     Object.assign(new Error("unsupported startup parameter: statement_timeout"), { code: "08P01" }),
     Object.assign(new Error("transaction blocks not allowed in statement pooling mode"), { code: "08P01" }),

@@ -1,19 +1,19 @@
 import { KeysteadError } from "../kernel/errors.ts";
 
 /**
- * What a failed statement means for the caller: `retry` the whole transaction (another one was in the way), an `outage` of
- * the connection (another one may do), the database is there and `unavailable` for this (full, read-only, too slow), its file
- * is `lost` for good, or a `bug` of ours.
+ * What a failed statement means for the caller. `retry`: another transaction was in the way, retry the whole transaction. `outage`: the
+ * connection failed, another one may work. `unavailable`: the database is running, but cannot do this (full, read-only, too slow). `lost`:
+ * its file is gone permanently. `bug`: an error of Keystead.
  */
 export const failureKinds = ["retry", "outage", "unavailable", "lost", "bug"] as const;
 export type FailureKind = (typeof failureKinds)[number];
 
-/** An error of a database driver, classified. The driver's text stays inside: it is logged and never sent. */
+/** A classified error of a database driver. The driver's text stays inside: it is logged and never sent to clients. */
 export class DatabaseFailure extends Error {
   readonly kind: FailureKind;
-  /** What is wrong with the database, after "the database": plain words for the operator, with nothing of the settings. */
+  /** What is wrong, to follow "the database": plain words for the operator, without any settings. */
   readonly reason: string;
-  /** What the driver says, which may name hosts and users. */
+  /** The driver's message, which may contain hosts and users. */
   readonly told: string;
 
   constructor(kind: FailureKind, cause: unknown, reason: string = reasonOf(cause)) {
@@ -26,39 +26,39 @@ export class DatabaseFailure extends Error {
   }
 }
 
-/** The error a caller of storage should see for whatever a driver threw. */
+/** Converts an error of a driver to the one that callers of storage see. */
 export function translate(error: unknown): unknown {
   if (error instanceof KeysteadError || error instanceof DatabaseFailure) return error;
   return new DatabaseFailure(kindOf(error), error);
 }
 
-/** Whether a failure says that another process holds the lock of a SQLite database. */
+/** Whether another process holds the lock of a SQLite database. */
 export const isLocked = (error: unknown): boolean =>
   error instanceof DatabaseFailure && SQLITE_LOCKED.includes(sqliteCode(error.cause as DriverError) ?? 0);
 
-/** Whether SQLite could not write a file, or not read it: it does not tell why. */
+/** Whether SQLite could not read or write a file. Its error does not say why. */
 export const isOfFile = (error: unknown): boolean =>
   [SQLITE_READONLY, SQLITE_IO].includes(sqliteCode((error ?? {}) as DriverError) ?? 0);
 
-/** Whether there is no room left where something was to be written, be it a database or the system that says so. */
+/** Whether a write failed because there is no room left, reported by the database or by the system. */
 export function isOutOfRoom(error: unknown): boolean {
   const cause = (error instanceof DatabaseFailure ? error.cause : error) as DriverError;
   return sqliteCode(cause) === SQLITE_FULL || coded(NO_ROOM)(cause);
 }
 
-/** Whether PostgreSQL lost or outgrew a prepared statement: its tables changed, or a pooler mixed connections up. */
+/** Whether PostgreSQL no longer has or accepts a prepared statement: its tables changed, or a pooler mixed up connections. */
 export const isStaleStatement = ({ code, message = "" }: DriverError): boolean =>
   code === "26000" || (code === "0A000" && message.includes("cached plan"));
 
-/** Whether the server, or a pooler before it, has no connection to give while it serves others. */
+/** Whether the server, or a pooler in front of it, has no free connection. */
 export const isOutOfConnections = ({ code, message = "" }: DriverError): boolean =>
   code === "53300" || (code === "08P01" && message.includes("no more connections allowed"));
 
-/** Whether PostgreSQL refuses a statement for no other reason than that it refused one before it, in the same transaction. */
+/** Whether PostgreSQL rejected a statement only because an earlier one in the same transaction failed. */
 export const isOfAbortedTransaction = (error: unknown): boolean =>
   error instanceof DatabaseFailure && (error.cause as DriverError).code === "25P02";
 
-/** Whether there is such a row already. SQLite's codes are extended ones: of a primary key, and of another unique one. */
+/** Whether the row exists already. SQLite's codes are the extended ones for a primary key and for another unique constraint. */
 export function isTaken(error: unknown): boolean {
   if (!(error instanceof DatabaseFailure)) return false;
   const { code, errcode } = error.cause as DriverError;
@@ -78,9 +78,9 @@ interface Rule {
   holds: (error: DriverError) => boolean;
 }
 
-/** By SQLSTATE, whole or its class (PostgreSQL, appendix A), or by the code of Node. */
+/** Matches the SQLSTATE, whole or its class (PostgreSQL, appendix A), or Node's error code. */
 const coded = (codes: RegExp) => (error: DriverError) => error.code !== undefined && codes.test(error.code);
-/** node-postgres has no codes for what it finds out by itself. */
+/** Matches the message, because node-postgres has no codes for errors that it detects itself. */
 const worded = (words: RegExp) => (error: DriverError) => words.test(error.message ?? "");
 /** The low byte of an extended result code (sqlite.org/rescode.html). */
 const sqliteCode = ({ errcode }: DriverError): number | undefined =>
@@ -97,7 +97,7 @@ const UNSIGNED = /^(SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_)/;
 const CERTIFICATE =
   /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH$|EPROTO$)/;
 
-/** The first that holds. */
+/** The first matching rule applies. */
 const rules: readonly Rule[] = [
   {
     kind: "retry",
@@ -214,7 +214,7 @@ const ruleOf = (error: unknown): Rule | undefined => rules.find(({ holds }) => h
 const kindOf = (error: unknown): FailureKind => ruleOf(error)?.kind ?? "bug";
 const reasonOf = (error: unknown): string => ruleOf(error)?.reason ?? "failed in a way that the log tells";
 
-/** Errors of several attempts at once have no text of their own. */
+/** The text of an error. An error for several attempts has no text of its own. */
 function textOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const { errors, code } = cause as AggregateError & { code?: string };

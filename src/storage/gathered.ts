@@ -3,14 +3,14 @@ import type { Query } from "./engine.ts";
 export type Rows = readonly unknown[];
 export type Send = (sql: string, parameters: unknown[]) => Promise<Rows>;
 
-/** A statement that somebody waits for. */
+/** A statement and the promise of its answer. */
 export interface Asked extends PromiseWithResolvers<Rows> {
   readonly query: Query;
 }
 
 export const asked = (query: Query): Asked => ({ ...Promise.withResolvers<Rows>(), query });
 
-/** Sends statements; of those that look in the same way for rows of their own, one for all. */
+/** Sends statements. Equal look-ups with different parameters are sent as one. */
 export function sendTogether(waiting: Iterable<Asked>, send: Send): void {
   for (const [together, some] of Map.groupBy(waiting, ({ query }) => query.together)) {
     if (together === undefined || some.length === 1) for (const each of some) sendAlone(each, send);

@@ -7,22 +7,22 @@ import type { Transactor } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
 import { GroupCommit, HalfDone, type OpenTransaction, ScopeTaken } from "./group-commit.ts";
 
-/** A database of words: what was asked of it, in order, and what it shall fail at. */
+/** A fake database that records the calls and fails where the test wants. */
 class Recorder {
   readonly calls: string[] = [];
   readonly savepoints: { isAtOnce: boolean; isLast: boolean }[] = [];
-  /** Per transaction, in the order of beginning. */
+  /** The scopes of each transaction, in the order of beginning. */
   readonly scopes: (string | undefined)[] = [];
-  /** Scopes that somebody else has: only who wants one of them alone or first waits for it. */
+  /** Scopes that another process holds: a transaction waits only if such a scope is its only or first one. */
   readonly heldElsewhere = new Set<string>();
   failCommit: (() => unknown) | undefined;
-  /** Called as a function is undone. */
+  /** Called when a function is undone. */
   onUndo: (() => void) | undefined;
-  /** Where set, a commit waits for it. */
+  /** If set, commits wait for it. */
   gate: Promise<void> | undefined;
   open = 0;
   mostOpen = 0;
-  /** Where set, it tells how much was written: what transactions call `use` for. */
+  /** If set, the number of writes so far; transactions write by calling `use`. */
   writes: number | undefined;
 
   begin = async (scopes: readonly string[]): Promise<OpenTransaction> => {
@@ -75,13 +75,13 @@ class Recorder {
 
 const retry = () => new DatabaseFailure("retry", "serialization");
 const unavailable = () => new DatabaseFailure("unavailable", "gone");
-/** The clock that tests set. */
+/** The clock that the tests control. */
 const now = () => Date.now();
 const together = ({ begin }: Recorder) => new GroupCommit({ concurrency: 1, scopes: "together", begin, now });
 const exclusive = ({ begin }: Recorder, concurrency = 4) =>
   new GroupCommit({ concurrency, scopes: "exclusive", begin });
 
-/** A promise and the way to settle it. */
+/** A promise and the function that settles it. */
 function latch(): { opened: Promise<void>; open: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { opened: promise, open: resolve };
@@ -262,7 +262,7 @@ describe("group commit", () => {
       assert.deepEqual(followed, ["other"]);
       const careful = ["savepoint", "release", "savepoint", "rollback to savepoint"];
       assert.deepEqual(database.calls, ["begin", "rollback", "begin", ...careful, "commit"]);
-      // Whoever fails again and again has nobody's work done twice.
+      // A function that fails repeatedly does not make the work of others run twice.
       const begun = () => database.calls.filter((call) => call === "begin").length;
       for (let times = 1; times < 64; times++) await assert.rejects(commits.run(undefined, failing), /after it wrote/);
       assert.equal(begun(), 2 + 63);

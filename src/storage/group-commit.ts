@@ -8,44 +8,53 @@ import { OutagePatience } from "./outage.ts";
 
 const MAX_BATCH = 64;
 const MAX_TRIES = 5;
-/** So many scopes share a transaction before another one is opened beside it. */
+/** A transaction takes at least this many scopes before another transaction is opened in parallel. */
 const LEAST_SCOPES = 8;
-/** After so long a transaction of several scopes begins nothing more: each keeps the others waiting. */
+/** A transaction of several scopes starts no further function after this time, because its scopes delay each other. */
 const SEVERAL_SCOPES_MS = 20;
-/** So many transactions take savepoints after one that had to be run again for want of them: nobody can have many of them run twice. */
+/**
+ * After a transaction had to run again because it had no savepoint, this many transactions use savepoints. Otherwise a client could make
+ * many of them run twice.
+ */
 const CAREFUL_TRANSACTIONS = 64;
 
-/** Something to do once a commit is durable. It must not throw. */
+/** Called once a commit is durable. It must not throw. */
 export type AfterCommit = () => void;
 
-/** A transaction on one connection, in the words both databases share. */
+/** A transaction on one connection, behind an interface that both databases share. */
 export interface OpenTransaction {
   /**
-   * A figure that every write changes, where that is known: a function that fails before it wrote has nothing to be undone. Where it is
-   * absent each function has its savepoint.
+   * A number that changes with every write. It shows whether a failed function wrote anything that must be undone. If absent, each function
+   * runs in a savepoint.
    */
   written?(): number;
-  /** Whether the scope was locked for it, where it is not all that were asked for. */
+  /** Whether the transaction holds the lock of the scope. If absent, it holds all requested ones. */
   isHeld?(scope: string): boolean;
-  /** `isAtOnce`: it is made even if the function will have written nothing. `isLast`: no other function comes after it. */
+  /** `isAtOnce`: make the savepoint even if the function turns out to write nothing. `isLast`: no function follows. */
   savepoint(next: { isAtOnce: boolean; isLast: boolean }): Promise<void>;
   release(): Promise<void>;
-  /** @throws HalfDone where there is none to go back to */
+  /** @throws HalfDone if there is no savepoint */
   rollbackToSavepoint(): Promise<void>;
   commit(): Promise<void>;
-  /** Ends the transaction without its writes and gives the connection back; never throws. `reason` is what went wrong. */
+  /** Rolls back and returns the connection; never throws. `reason` is the error that caused it. */
   rollback(reason: unknown): Promise<void>;
-  /** A fresh handle for one function, with what it asked for after the commit; `end` makes it refuse further work. */
+  /** A new handle for one function, and the callbacks it registered for after the commit. `end` makes the handle reject further work. */
   transactor(): { tx: Transactor; afterCommit: readonly AfterCommit[]; end: () => void };
 }
 
-/** Asks for what a function is going to ask for; all that it asks before it returns leaves at once. Nobody hears its answer; it ends when nothing more comes to be known by it. */
+/**
+ * Sends the queries that a function will need; all queries that it makes before it returns are sent together. Its result is ignored. It
+ * resolves once everything that it makes known is known.
+ */
 export type Prefetch = (read: AheadReader) => Promise<unknown>;
 
 /** How a function may run. */
 export interface RunOptions {
   ahead?: Prefetch;
-  /** Whether functions of other scopes may run in the same transaction: it is short, and its order among those of others does not count. */
+  /**
+   * Whether it may share a transaction with functions of other scopes. Set it for short functions whose order relative to other scopes does
+   * not matter.
+   */
   isShared?: boolean;
 }
 
@@ -57,17 +66,17 @@ interface Waiting {
   settle: (outcome: Outcome) => void;
   /** By the clock of the options. */
   deadline: number;
-  /** While it runs: has it go on no longer. */
+  /** While the function runs: abandons it. */
   giveUp: ((error: unknown) => void) | undefined;
 }
 
-/** Is told what becomes of transactions; it must not throw. */
+/** Notified of the outcome of transactions; must not throw. */
 export interface CommitObserver {
-  /** One is open, for which a scope had to be locked; `seconds` is how long that took. */
+  /** A transaction that locks scopes was opened; `seconds` is how long that took. */
   locked(seconds: number): void;
-  /** One is durable, with so many functions in it, so long after it was begun. */
+  /** A transaction became durable: its number of functions, and the seconds since it began. */
   committed(functions: number, seconds: number): void;
-  /** One was lost as a whole, be it tried again or not. */
+  /** A whole transaction failed, whether or not it is retried. */
   failed(kind: FailureKind): void;
 }
 
@@ -76,43 +85,43 @@ interface GroupCommitOptions {
   concurrency: number;
   scopes: "exclusive" | "together";
   /**
-   * Waits for the first scope, and takes of the others those that nobody holds. `isAgain` of a transaction that was lost before; `ahead` of
-   * the functions that will run in it.
+   * Waits for the lock of the first scope, and locks those of the others that are free. `isAgain`: the transaction failed before. `ahead`:
+   * the prefetches of the functions that will run in it.
    */
   begin: (scopes: readonly string[], isAgain: boolean, ahead: readonly Prefetch[]) => Promise<OpenTransaction>;
-  /** After so long a batch begins nothing more; what it has not begun is in the next one. */
+  /** A batch starts no further function after this time; the remaining ones run in the next batch. */
   batchMs?: number;
-  /** Told of whole transactions that were given up because of the database. */
+  /** Called when a whole transaction failed because of the database. */
   onFailure?: (failure: DatabaseFailure) => void;
   observer?: CommitObserver | undefined;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number;
 }
 type Outcome = { value: unknown; afterCommit: readonly AfterCommit[] } | { error: unknown };
 
 /**
- * Group commit: functions that wait at the same time run one after the other in one database transaction, and are told so only
- * after that transaction's commit is durable. One that throws is rolled back alone: to its savepoint, or, where nothing fails as
- * a rule and savepoints would cost more, by running the others again.
+ * Group commit: functions that are waiting at the same time run one after the other in one database transaction, and each resolves only
+ * after the commit of that transaction is durable. A function that throws is rolled back without the others: to its savepoint or, while
+ * failures are rare and savepoints would cost more, by running the others again.
  *
- * `concurrency` transactions may be open at once. With `scopes: "exclusive"` no two open transactions have the same scope, and `begin` is told
- * which scopes to lock against other processes; functions without a scope run in any. A batch holds functions of one scope, or shared ones of
- * several. It never waits for a scope while it has one of several: what is locked elsewhere runs in another transaction, and a function that
- * would have to wait for a further one is undone and runs in one of its own. With `scopes: "together"` (one writer anyway) a batch takes what
- * waits, of each scope in turn.
+ * `concurrency` transactions may be open at once. With `scopes: "exclusive"` no two open transactions share a scope, and `begin` locks the
+ * scopes against other processes; functions without a scope run in any transaction. A batch contains functions of one scope, or shared
+ * functions of several scopes. In a batch of several scopes it waits only for the first; functions of scopes that are locked elsewhere run
+ * in another transaction, and a function that needs a further, locked scope is undone and runs in a transaction of its own. With
+ * `scopes: "together"` (for a single writer) a batch takes all waiting functions, round-robin by scope.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
   readonly #patience = new OutagePatience();
   #waiting: Waiting[] = [];
   readonly #runningScopes = new Set<string>();
-  /** Whom nobody has told yet, the earliest deadline first, and the timer of that one. */
+  /** Functions whose callers have no answer yet, the earliest deadline first; and the timer of that deadline. */
   readonly #untold = new Set<Waiting>();
   #deadline: NodeJS.Timeout | undefined;
-  /** How many transactions are still to take savepoints. */
+  /** How many more transactions use savepoints. */
   #careful = 0;
   #openTransactions = 0;
-  /** At the end of the turn of the event loop, so that requests that arrive together commit together. */
+  /** Runs at the end of the turn of the event loop, so that requests that arrive together commit together. */
   readonly #beginSoon = onceATurn(() => this.#begin());
   #closed = false;
   #idle: (() => void)[] = [];
@@ -126,7 +135,7 @@ export class GroupCommit {
     return this.#waiting.length;
   }
 
-  /** Runs `work` in a transaction and resolves after its durable commit. It may be run again after a serialization failure. */
+  /** Runs `work` in a transaction and resolves after its durable commit. `work` may run again, for example after a serialization failure. */
   run<T>(scope: string | undefined, work: (tx: Transactor) => Promise<T>, options: RunOptions = {}): Promise<T> {
     if (this.#closed) return Promise.reject(new KeysteadError("SHUTTING_DOWN", {}, []));
     return inSpan("commit", (span) => this.#queue(scope, span ? withinSpan(span, work) : work, options));
@@ -159,7 +168,7 @@ export class GroupCommit {
     });
   }
 
-  /** Resolves when nothing waits or runs; new work is refused from now on. */
+  /** Resolves when nothing waits or runs; new work is rejected from now on. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#patience.end();
@@ -172,7 +181,7 @@ export class GroupCommit {
     return this.#options.now?.() ?? performance.now();
   }
 
-  /** Whatever holds it up, a hanging database among it: who waits is told in time, and may send the request again. */
+  /** Rejects functions whose deadline has passed, whatever delays them, even a hanging database. The client may retry the request. */
   #endLate(): void {
     this.#deadline = undefined;
     const now = this.#now();
@@ -208,7 +217,7 @@ export class GroupCommit {
     return [...batch];
   }
 
-  /** What may run in one transaction with the first that may run, each scope's in their order. */
+  /** The functions that may share a transaction with the first that may run, in order within each scope. */
   #fitting(): readonly Waiting[] {
     const isFree = ({ scope }: Waiting) => scope === undefined || !this.#runningScopes.has(scope);
     const first = this.#waiting.find(isFree);
@@ -241,11 +250,11 @@ export class GroupCommit {
     try {
       const outcomes = await this.#patience.through(() => this.#attemptOften(scopes, batch));
       for (const [, outcome] of outcomes) {
-        // Before whoever waits goes on, and apart from them: the commit is there, whatever comes of these.
+        // Called before the callers continue, and separately: the commit stands, whatever happens in the callbacks.
         if ("value" in outcome) for (const follow of outcome.afterCommit) queueMicrotask(follow);
       }
       for (const [item, outcome] of outcomes) item.settle(outcome);
-      // Whom the batch had no time or no lock for is in the next one.
+      // Functions for which the batch had no time or no lock run in the next one.
       this.#waiting.unshift(...batch.filter((item) => !outcomes.has(item)));
     } catch (error) {
       if (error instanceof DatabaseFailure) this.#options.onFailure?.(error);
@@ -261,7 +270,7 @@ export class GroupCommit {
       } catch (error) {
         if (error instanceof HalfDone) {
           this.#careful = CAREFUL_TRANSACTIONS;
-          // With savepoints it hardly happens again.
+          // With savepoints this rarely happens again.
           if (!wasHalfDone) {
             wasHalfDone = true;
             attempt--;
@@ -275,8 +284,8 @@ export class GroupCommit {
   }
 
   /**
-   * One transaction, of those of a batch whose scope is held, as far as its time goes. It throws when the transaction as a whole is lost; a single
-   * function's error is its own outcome.
+   * Runs one transaction with those functions of a batch whose scope is locked, until its time is up. Throws if the whole transaction
+   * fails; an error of a single function is the outcome of that function.
    */
   async #attempt(
     scopes: readonly string[],
@@ -322,7 +331,7 @@ export class GroupCommit {
     this.#options.observer?.failed(error instanceof DatabaseFailure ? error.kind : "bug");
   }
 
-  /** Resolves to nothing where it is to run in another transaction. */
+  /** Resolves to undefined if the function must run in another transaction. */
   async #runOne(
     transaction: OpenTransaction,
     item: Waiting,
@@ -337,7 +346,7 @@ export class GroupCommit {
       if (isCareful) await transaction.release();
       return { value, afterCommit };
     } catch (error) {
-      // What still runs of it must write nothing after the rollback.
+      // If the function is still running, it must write nothing after the rollback.
       end();
       if (error instanceof ScopeTaken) {
         await transaction.rollbackToSavepoint();
@@ -355,13 +364,13 @@ export class GroupCommit {
   }
 }
 
-/** Of those of one scope, what comes before the first that shares with nobody: that one is not passed over. */
+/** The functions of one scope that precede the first one that is not shared, which keeps its place in the order. */
 function beforeUnshared(some: readonly Waiting[]): readonly Waiting[] {
   const end = some.findIndex(({ isShared }) => !isShared);
   return end === -1 ? some : some.slice(0, end);
 }
 
-/** Those of each scope in turn, so that many of one scope do not keep those of others waiting. */
+/** Round-robin by scope, so that many functions of one scope do not delay the others. */
 function inTurns(waiting: readonly Waiting[]): readonly Waiting[] {
   if (waiting.length <= MAX_BATCH) return waiting;
   const ahead = new Map<string | undefined, number>();
@@ -375,7 +384,7 @@ function inTurns(waiting: readonly Waiting[]): readonly Waiting[] {
   return rounds.flat();
 }
 
-/** A function that runs in the transaction of many, in the span of whoever waits for it. */
+/** Runs a function within the span of its caller, although it runs in the transaction of many. */
 function withinSpan<T>(span: Span, work: (tx: Transactor) => Promise<T>): (tx: Transactor) => Promise<T> {
   const askedAt = performance.now();
   return (tx) => {
@@ -384,27 +393,27 @@ function withinSpan<T>(span: Span, work: (tx: Transactor) => Promise<T>): (tx: T
   };
 }
 
-/** A function wants a scope that another transaction holds, in one of several scopes, which waits for none. */
+/** A function in a transaction of several scopes, which never waits for locks, needs a scope that another transaction holds. */
 export class ScopeTaken extends DatabaseFailure {
   constructor() {
     super("retry", "a further scope is locked");
   }
 }
 
-/** A function failed, and there is no savepoint before what it did. */
+/** A function failed after writing, and there is no savepoint to go back to. */
 export class HalfDone extends DatabaseFailure {
   constructor(cause: unknown = "a function that had written failed") {
     super("retry", cause);
   }
 }
 
-/** A connection that is lost under a commit leaves open whether it happened: the caller may ask again, nobody else. */
+/** If the connection is lost during a commit, the outcome is unknown. Only the caller may retry, so this is not reported as an outage. */
 function withoutRepetition(error: unknown): unknown {
   if (!(error instanceof DatabaseFailure) || error.kind !== "outage") return error;
   return new DatabaseFailure("unavailable", error.cause, error.reason);
 }
 
-/** A function that hangs must not hold the others of its batch. */
+/** Rejects when the function is abandoned, so that a function that hangs does not hold up its batch. */
 const untilGivenUp = (item: Waiting, tx: Transactor): Promise<unknown> =>
   new Promise((resolve, reject) => {
     item.giveUp = reject;

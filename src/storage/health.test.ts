@@ -6,7 +6,7 @@ import { HealthCheck } from "./health.ts";
 
 const failure = (code: string) => Object.assign(new Error("of a driver, with a secret"), { code });
 
-/** A database of words whose clock stands still. */
+/** A fake database, with a clock that stands still. */
 function subject(test: TestContext) {
   test.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;

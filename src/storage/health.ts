@@ -1,18 +1,18 @@
 import { FAILED_WRITE_MS, HEALTH_DEADLINE_MS, HEALTH_LIFETIME_MS } from "../kernel/limits.ts";
 import { DatabaseFailure, translate } from "./failure.ts";
 
-/** `unwritable`: it answers reads and takes no writes. The reason follows on "the database". */
+/** `unwritable`: it answers reads but accepts no writes. The reason follows "the database". */
 export type Health = { state: "ready" } | { state: "unwritable" | "unavailable"; reason: string };
 
 interface Probes {
   read: () => Promise<unknown>;
-  /** A small write that is durable when it resolves: nothing else shows that commits work. */
+  /** A small write that is durable when it resolves. Nothing else proves that commits work. */
   write: () => Promise<unknown>;
 }
 
 /**
- * Looks whether the database can be read and written. Everybody who asks at the same time, or shortly after, shares one look,
- * and a look ends in time whatever the database does.
+ * Checks whether the database can be read and written. All callers at the same time or shortly after share one check, and a check ends
+ * within a deadline whatever the database does.
  */
 export class HealthCheck {
   readonly #read: Probe;
@@ -36,7 +36,7 @@ export class HealthCheck {
     return this.#look;
   }
 
-  /** A write of somebody else's failed because of the database: a probe may be too small to meet with what stopped it. */
+  /** Another write failed because of the database. A probe may be too small to run into the same problem. */
   noteFailedWrite({ reason }: DatabaseFailure): void {
     this.#failedWrite = { reason, at: performance.now() };
   }
@@ -60,7 +60,7 @@ export class HealthCheck {
   }
 }
 
-/** A question to the database of which only one is under way, even if nobody waits for its answer any more. */
+/** A question to the database. Only one is in flight at a time, even if nobody waits for its answer any more. */
 class Probe {
   readonly #ask: () => Promise<unknown>;
   readonly #late: string;
@@ -71,7 +71,7 @@ class Probe {
     this.#late = late;
   }
 
-  /** What is wrong, in time. */
+  /** What is wrong, within the deadline. */
   async problem(): Promise<string | undefined> {
     this.#asking ??= this.#answer().finally(() => {
       this.#asking = undefined;
@@ -91,7 +91,7 @@ class Probe {
       return undefined;
     } catch (error) {
       const failure = translate(error);
-      // Anything else is an answer in words of our own: it did not come in time, or the server stops.
+      // All other errors are Keystead's own: the deadline passed, or the server is stopping.
       return failure instanceof DatabaseFailure ? failure.reason : this.#late;
     }
   }

@@ -17,34 +17,34 @@ import { postgresTypes } from "./postgres-pool.ts";
 import { refuseIfFull } from "./sqlite-files.ts";
 
 /**
- * A look at a database that changes nothing in it, on a connection of its own and with none of the settings that a server asks for:
- * what PostgreSQL shows is what its operator has set.
+ * Inspects a database without changing it, on a separate connection and without the session settings of a server, so that PostgreSQL shows
+ * what its operator has configured.
  */
 export interface Inspection {
   readonly kind: DatabaseKind;
   /** @throws DatabaseFailure */
   all<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
-  /** How far its tables are from those of this version. */
+  /** How the tables differ from those of this version. */
   schemaState(): Promise<SchemaState>;
   /**
-   * Has it do what a write takes, and take it back. A file that somebody else is writing to is not waited for.
+   * Performs the steps of a write and rolls them back. Does not wait for a file that another process is writing to.
    *
    * @throws DatabaseFailure
    */
   tryWrite(): Promise<void>;
-  /** What keeps others from what is said to it. */
+  /** How the traffic is protected from others. */
   readonly encryption: Encryption;
-  /** Of a connection by TLS. */
+  /** The certificates of a TLS connection, and when they expire. */
   readonly certificates: readonly CertificateEnd[];
-  /** What hands on to PostgreSQL what is said to it. @throws DatabaseFailure */
+  /** The pooler in front of PostgreSQL, if any. @throws DatabaseFailure */
   pooler(): Promise<Pooler>;
   close(): Promise<void>;
 }
 
-/** `nameless`: by a certificate in which the name of the host may be another. `local`: nothing, on this machine. */
+/** `nameless`: a verified certificate, which may be for another host name. `local`: unencrypted on this machine. */
 export type Encryption = "verified" | "nameless" | "unverified" | "local" | "none";
 
-/** The file of a SQLite database must be there; one in memory cannot be looked at. @throws DatabaseFailure */
+/** The file of a SQLite database must exist; an in-memory database cannot be inspected. @throws DatabaseFailure */
 export async function openInspection(url: string): Promise<Inspection> {
   const file = sqliteFileOf(url);
   return file === undefined ? inspectPostgres(url) : inspectSqlite(file);
@@ -81,8 +81,8 @@ function inspectSqlite(file: string): Inspection {
 }
 
 /**
- * What is rolled back never comes to the disk, and one that became read-only under a running server lets files be opened as before:
- * only something that is written and synced tells.
+ * A rolled back transaction never reaches the disk, and a disk that became read-only under a running server still lets files be opened.
+ * Only writing and syncing something shows the truth.
  *
  * @throws DatabaseFailure
  */
@@ -102,7 +102,7 @@ function tryDisk(folder: string): void {
 }
 
 async function inspectPostgres(url: string): Promise<Inspection> {
-  // Theirs alone, so that one that hangs can be ended.
+  // The sockets of this connection only, so that one that hangs can be destroyed.
   const sockets: Socket[] = [];
   const close = async () => {
     for (const socket of sockets) socket.destroy();
@@ -152,13 +152,13 @@ async function inspectPostgres(url: string): Promise<Inspection> {
 }
 
 /**
- * Sorts more than fits into memory, so that it takes some megabytes of the disk until it is done, and changes no table. It has the time
- * of an answer, as the writes of a server have theirs: a short time-out of the role says nothing of the disk.
+ * A sort that does not fit into memory: it uses some megabytes of disk while it runs, and changes no table. It may take as long as a
+ * server's writes; a short timeout configured for the role says nothing about the disk.
  */
 const SPILL = `set local work_mem = '64kB'; set local temp_tablespaces = ''; set local statement_timeout = ${INSPECTION_DEADLINE_MS};
   select count(*) from (select each from generate_series(1, 400000) as each order by -each) as sorted`;
 
-/** The driver goes without TLS only where it is not asked for. */
+/** The driver connects without TLS only if TLS is not requested. */
 function encryptionOf({ ssl, host }: pg.Client): Encryption {
   const options = ssl as boolean | ConnectionOptions;
   if (options === false) {

@@ -13,7 +13,7 @@ import { prepared, preparedWrite } from "./prepared.ts";
 
 const query = (sql: string, ...parameters: unknown[]) => ({ sql, parameters, isRead: true, isLasting: true });
 
-/** Answers with how often it was asked. */
+/** Answers with the number of calls so far. */
 function counted() {
   let version = 1;
   let asked = 0;
@@ -155,7 +155,7 @@ describe("a SQLite database with lasting answers", () => {
         if (act === "delete") await tx.deleteFrom("installation").where("name", "=", name).execute();
         else await write(tx, { name, value });
         assert.deepEqual(await told(tx, name), act === "delete" ? [] : [{ value }]);
-        // Nobody else sees it yet.
+        // It is not committed yet, so nobody else sees it.
         assert.deepEqual(await told(database.read, name), truth(name));
         if (act === "fail") throw failure;
       });

@@ -4,11 +4,11 @@ import type { Query } from "./engine.ts";
 
 /** What is known of one statement. */
 interface Statement {
-  /** Shorter than its text, which would have to be hashed with each look-up. */
+  /** An id that is shorter than its text, which would have to be hashed at each look-up. */
   number: number;
-  /** Every word of it, the tables that it reads among them. */
+  /** Every word of the statement, including the tables that it reads. */
   words: ReadonlySet<string>;
-  /** Answers from before are not true any more. */
+  /** Answers from before this moment are stale. */
   since: number;
 }
 
@@ -17,13 +17,13 @@ interface Kept {
   at: number;
 }
 
-/** What a transaction wrote: rows of these tables, or what nobody can tell. */
+/** What a transaction wrote: rows of these tables, or `anything` if that is unknown. */
 export type Written = ReadonlySet<string> | "anything";
 
 /**
- * Answers of statements that are asked with each request and change seldom, from committed state, kept beyond transactions. It is for
- * SQLite, where one server has the file: all that it writes is told to `noteWritten`, and `readVersion` tells whether another process
- * (a command, or an operator by hand) wrote since. So an answer that is given is what the database would answer at that moment.
+ * Keeps answers beyond transactions, for statements that run with each request and whose answers rarely change. Only for SQLite, where a
+ * single server uses the file: `noteWritten` is called for all its writes, and `readVersion` shows whether another process (a command, or
+ * an operator by hand) has written since. A kept answer is therefore always what the database would answer at that moment.
  */
 export class KeptReads {
   readonly #readVersion: () => number;
@@ -33,17 +33,17 @@ export class KeptReads {
     bytes: MAX_KEPT_READ_BYTES,
     sizeOf: ({ rows }, key) => key.length + bytesOf(rows),
   });
-  /** Answers that are on their way. */
+  /** Queries in flight. */
   readonly #open = new Map<string, { rows: Promise<readonly unknown[]>; at: number }>();
   #version: number | undefined;
-  /** Counts what was written. */
+  /** Counts commits. */
   #now = 0;
 
   constructor(readVersion: () => number) {
     this.#readVersion = readVersion;
   }
 
-  /** To be called before `find`; within a transaction once, as no other process writes beside it. */
+  /** Call it before `find`. Once per transaction is enough, because no other process writes during one. */
   refresh(): void {
     const version = this.#readVersion();
     if (version !== this.#version) this.forgetAll();
@@ -53,7 +53,7 @@ export class KeptReads {
   /**
    * The committed answer to a statement, or undefined.
    *
-   * @param written by the transaction that asks, which sees its own rows
+   * @param written the tables written by the asking transaction, which must see its own rows
    */
   find<Row>(query: Query<Row>, written: Written = NOTHING): Row[] | undefined {
     const { number, words, since } = this.#statementOf(query.sql);
@@ -61,16 +61,16 @@ export class KeptReads {
     const kept = key === undefined ? undefined : this.#answers.get(key);
     if (!kept) return undefined;
     if (kept.at < since || touches(written, words)) return undefined;
-    // An array for each: whoever asks may put it in order.
+    // A separate array for each caller, who may sort it.
     return kept.rows.slice() as Row[];
   }
 
   /**
-   * Asks and keeps the answer; what is committed while it is asked for is not missed. Requests that were committed together ask for the same
-   * in one turn, and are given one answer.
+   * Runs the query and keeps the answer, unless a commit during the query makes it stale. Requests that were committed together ask the
+   * same in one turn of the event loop, and share one answer.
    */
   async ask<Row>(query: Query<Row>, all: () => Promise<Row[]>): Promise<Row[]> {
-    // Known from here on, so that what is written meanwhile counts.
+    // Registered before the query starts, so that writes during it count.
     const { number, since } = this.#statementOf(query.sql);
     const key = keyOfQuery(query, number);
     if (key === undefined) return all();
@@ -88,7 +88,7 @@ export class KeptReads {
     }
   }
 
-  /** What was committed, to be told before anything else is asked. */
+  /** Reports what was committed. Must be called before the next query. */
   noteWritten(written: Written): void {
     this.#now++;
     for (const statement of this.#statements.values()) {
@@ -118,23 +118,23 @@ function touches(written: Written, words: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** Tells parameters apart; undefined where their text does not. */
+/** A key that tells parameters apart; undefined if their text does not. */
 export function keyOf(parameters: readonly unknown[]): string | undefined {
   const isPlain = parameters.every((each) => each === null || typeof each === "string" || typeof each === "number");
   return isPlain ? JSON.stringify(parameters) : undefined;
 }
 
 /**
- * The same for a statement with its parameters.
+ * A key for a statement with its parameters.
  *
- * @param statement its text, or what stands for it
+ * @param statement its text, or an id in its place
  */
 export function keyOfQuery({ sql, parameters }: Query, statement: string | number = sql): string | undefined {
   const key = keyOf(parameters);
   return key && `${statement} ${key}`;
 }
 
-/** About, in memory. */
+/** Approximate size in memory. */
 function bytesOf(rows: readonly unknown[]): number {
   let bytes = 0;
   for (const row of rows) {

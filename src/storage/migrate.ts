@@ -10,36 +10,36 @@ import { postgresTypes } from "./postgres-pool.ts";
 import { POSTGRES_DEFAULTS } from "./postgres-settings.ts";
 import type { Schema } from "./schema.ts";
 
-/** How far the tables of a database are from those of this version, and how they are brought there. */
+/** How the tables of a database differ from those of this version, and how they are migrated. */
 
 export const MIGRATIONS_TABLE = "migrations";
 
 /**
- * Stands among the migrations of a database that is being copied into, until it is whole. No version has a migration of this name,
- * so none starts on it, whatever it knows of copies.
+ * The name of the mark in the migrations table of a database that is being copied into. No version has a migration of this name, so no
+ * server of any version starts on the database before the copy is complete.
  */
 export const UNFINISHED_COPY = "unfinished-copy";
 
-/** What becomes of it. */
+/** How to go on with an unfinished copy. */
 export const UNFINISHED_COPY_REMEDY =
   "run the same keystead copy again, which goes on where it ended, or name another database";
 
 export interface SchemaState {
-  /** There is not a single table of ours. */
+  /** The database has no table of Keystead. */
   isEmpty: boolean;
   /** Migrations that were run by a newer version. */
   unknown: string[];
-  /** Migrations that are still to come. */
+  /** Migrations that have not run yet. */
   pending: string[];
 }
 
-/** The names of its tables, or at least of those two that tell how far it is. */
+/** Lists the tables, at least the two that show which migrations have run. */
 const TABLES: Readonly<Record<DatabaseKind, string>> = {
   sqlite: "select name from sqlite_master where type = 'table'",
   postgres: `select name from unnest(array['installation', '${MIGRATIONS_TABLE}']) as name where to_regclass(name) is not null`,
 };
 
-/** Asked without creating anything. */
+/** Creates nothing. */
 export async function schemaState(
   kind: DatabaseKind,
   all: <Row>(sql: string, parameters: readonly unknown[]) => Promise<Row[]>,
@@ -57,11 +57,11 @@ export async function schemaState(
 interface MigrationGoal {
   /** The last migration to run. */
   name?: string | undefined;
-  /** Whether the caller has begun a transaction, which they all belong to. */
+  /** Whether the caller has begun a transaction in which all migrations run. */
   inTransaction?: boolean;
 }
 
-/** Without a name it goes to the newest. */
+/** Without a name, migrates to the newest version. */
 export async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind, goal: MigrationGoal = {}): Promise<string[]> {
   const bound = Object.entries(migrations).map(([name, { up }]) => [
     name,
@@ -81,7 +81,7 @@ export async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind, goal: 
   return (results ?? []).filter(({ status }) => status === "Success").map(({ migrationName }) => migrationName);
 }
 
-/** On one connection, where a lock and the migrations may take their time. */
+/** Migrates on a single connection without a statement timeout, because the lock and the migrations may take long. */
 export async function migratePostgres(url: string): Promise<string[]> {
   const open = (connectionString: string) => {
     const client = new pg.Client({
@@ -91,7 +91,7 @@ export async function migratePostgres(url: string): Promise<string[]> {
       keepAlive: true,
       application_name: "keystead",
     });
-    // A connection that breaks fails the statement that is under way; without a listener it would end the process as well.
+    // If a connection breaks, its current statement fails; without a listener the error would also end the process.
     client.on("error", () => {});
     return client;
   };
@@ -99,7 +99,7 @@ export async function migratePostgres(url: string): Promise<string[]> {
     throw translate(error);
   });
   try {
-    // Its statements run once, and a pooler may be between.
+    // The statements run once, and there may be a pooler in between, so they are not prepared.
     const connection = new PostgresConnection(client);
     return await migrate(
       kyselyOn("postgres", async () => connection),
@@ -111,8 +111,8 @@ export async function migratePostgres(url: string): Promise<string[]> {
 }
 
 /**
- * Brings the tables up to a migration on a connection that somebody else opened, in the transaction that it may be in. Resolves to
- * the names of the migrations it ran.
+ * Migrates the tables on a connection that the caller opened, in its transaction if it has begun one. Resolves to the names of the
+ * migrations that ran.
  */
 export async function migrateConnection(kind: DatabaseKind, connection: Connection, name?: string): Promise<string[]> {
   const kysely = kyselyOn(kind, async () => connection);

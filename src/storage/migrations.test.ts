@@ -18,8 +18,8 @@ import { PostgresConnection } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
 
 /**
- * What the migrations make, held against a file. After adding one, the files are renewed with
- * `npm test -- --test-update-snapshots src/storage/migrations.test.ts`, and their changes read before they are committed.
+ * Compares the result of the migrations with snapshot files. After adding a migration, update them with
+ * `npm test -- --test-update-snapshots src/storage/migrations.test.ts` and review the changes before committing.
  */
 
 const folder = mkdtempSync(join(tmpdir(), "keystead-migrations-"));
@@ -84,7 +84,7 @@ async function postgresSchema(url: string): Promise<string> {
   return `${[...columns, ...constraints, ...indexes].join("\n")}\n`;
 }
 
-/** Migrates in a process of its own; resolves to the names it printed, or rejects with what it said. */
+/** Migrates in a separate process. Resolves to the names it printed, or rejects with its error output. */
 function migrateInProcess(url: string): Promise<string[]> {
   const module = fileURLToPath(new URL("./database.ts", import.meta.url));
   const script = `

@@ -6,7 +6,7 @@ import { OutagePatience } from "./outage.ts";
 
 const outage = () => new DatabaseFailure("outage", "gone");
 
-/** Lets the pauses pass at once. */
+/** Makes the pauses pass immediately. */
 async function pauses(test: TestContext, until: () => boolean): Promise<void> {
   for (let turn = 0; turn < 1000 && !until(); turn++) {
     await new Promise(setImmediate);

@@ -5,14 +5,14 @@ const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Has work that an outage cut off tried again, so that a failover or a restart of the database is a delay and no error. An
- * outage that lasts is told to everybody at once: requests must not pile up behind it.
+ * Retries work that an outage interrupted, so that a failover or a restart of the database is a delay and not an error. If the outage
+ * lasts, all waiting work fails at once, so that requests do not pile up.
  */
 export class OutagePatience {
   #since: number | undefined;
   #ended = false;
 
-  /** Runs `work` until it gets through or fails for another reason; it must be safe to repeat. */
+  /** Runs `work` until it succeeds or fails for another reason; it must be safe to repeat. */
   async through<T>(work: () => Promise<T>): Promise<T> {
     const start = Date.now();
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
@@ -27,7 +27,7 @@ export class OutagePatience {
     }
   }
 
-  /** Nothing is tried again from now on. */
+  /** Stops all retries from now on. */
   end(): void {
     this.#ended = true;
   }

@@ -7,7 +7,7 @@ import { Places, transactionsOf } from "./places.ts";
 const isBusy = (error: unknown) =>
   error instanceof KeysteadError && error.code === "DATABASE_BUSY" && error.httpStatus === 503;
 
-/** Takes a place and notes when it has it. */
+/** Takes a slot and records when it gets it. */
 function taking(places: Places, use: "transaction" | "read"): { has: boolean; taken: Promise<void> } {
   const one = { has: false, taken: Promise.resolve() };
   one.taken = places.take(use).then(() => {
@@ -77,7 +77,7 @@ describe("places on connections", () => {
     const places = new Places(4, 60_000);
     await places.take("read");
     await places.take("read");
-    // Two are left always.
+    // At least two slots always remain.
     places.shrinkTo(0);
     const next = [taking(places, "read"), taking(places, "read")];
     await settled();

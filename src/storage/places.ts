@@ -1,25 +1,25 @@
 import { fail } from "../kernel/errors.ts";
 import { MAX_DATABASE_WAITING } from "../kernel/limits.ts";
 
-/** What a connection is taken for. */
+/** What a connection is used for. */
 export type Use = "transaction" | "read";
 
 interface Waiter {
-  /** False for one that has given up meanwhile. */
+  /** Returns false if the waiting caller has given up. */
   call: () => boolean;
 }
 
-/** How long fewer places are made do with before it is tried again with all. */
+/** How long a reduced number of slots applies before all of them are tried again. */
 const SHRUNK_MS = 5_000;
-/** A transaction that has the only place would wait for the read that it asks for beside it. */
+/** With a single slot, a transaction would wait forever for a read that it makes outside of itself. */
 const LEAST_PLACES = 2;
 
-/** How many of so many connections transactions may hold: while they wait for each other, reads go on. */
+/** How many of the connections transactions may use. While transactions wait for each other, reads go on. */
 export const transactionsOf = (connections: number): number => Math.max(1, Math.floor((connections * 3) / 7));
 
 /**
- * The places on a number of connections. Who finds none waits, for a time and up to a number of those who wait already. Transactions
- * go first, as fewer of them can be under way than there are places.
+ * Slots for a number of connections. If none is free, a caller waits for a limited time, and only if not too many are waiting already.
+ * Transactions go first; their number is limited to less than the number of slots.
  */
 export class Places {
   readonly #most: number;
@@ -50,7 +50,7 @@ export class Places {
     this.#callNext();
   }
 
-  /** Makes do with fewer for a while: nobody gives more. */
+  /** Reduces the number of slots for a while, because the database gives no more connections. */
   shrinkTo(limit: number): void {
     this.#limit = Math.max(LEAST_PLACES, Math.min(this.#limit, limit));
     clearTimeout(this.#restoring);
@@ -67,7 +67,7 @@ export class Places {
   }
 
   #wait(use: Use): Promise<void> {
-    // Transactions have their own bounds: how many there are, and how long each of their functions waits.
+    // Transactions have their own limits: how many there are, and how long each of their functions waits.
     if (use === "read" && this.#waiting >= MAX_DATABASE_WAITING) busy();
     return new Promise((resolve, reject) => {
       let isWaiting = true;
@@ -102,7 +102,7 @@ export class Places {
     for (const use of ["transaction", "read"] as const) {
       const queue = this.#queues[use];
       while (queue.length > 0 && this.#hasRoomFor(use)) {
-        // Taken before its holder goes on, so that nobody comes in between.
+        // The slot is taken before its new holder runs, so that nobody takes it in between.
         if (queue.shift()?.call()) this.#taken[use]++;
       }
     }

@@ -1,11 +1,11 @@
 import type pg from "pg";
 
-/** What is between this server and PostgreSQL: nothing, or a pooler that gives sessions, or the next best one to each transaction. */
+/** What is between this server and PostgreSQL: nothing, a pooler of sessions, or a pooler that may give each transaction another session. */
 export type Pooler = "none" | "sessions" | "transactions";
 
 /**
- * Finds out by two connections, of which the other one is opened only if need be and is left in a transaction. A pooler tells each client a
- * process of its own, and only one that pools sessions keeps to the same process behind it.
+ * Detects a pooler with two connections; the second is opened only if needed and is left in a transaction. A pooler reports its own process
+ * id to each client, and only a pooler of sessions stays on the same process behind it.
  */
 export async function poolerBefore(client: pg.ClientBase, another: () => Promise<pg.ClientBase>): Promise<Pooler> {
   const first = await processOf(client);

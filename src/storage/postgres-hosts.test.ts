@@ -53,7 +53,7 @@ describe("the servers that a URL of PostgreSQL names", () => {
     assert.equal(hosts.next, first);
     hosts.noteServing(first);
     hosts.giveUp(first);
-    // Several connections break at a time.
+    // Several connections break at the same time.
     hosts.giveUp(first);
     assert.equal(hosts.next, second);
     assert.deepEqual([hosts.isLeft(first), hosts.isLeft(second)], [false, true]);

@@ -4,13 +4,13 @@ import { hostsIn, type NamedHosts } from "./postgres-urls.ts";
 const READ_ONLY =
   "select pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean as is_read_only";
 
-/** @throws the error with which PostgreSQL refuses writes */
+/** @throws PostgreSQL's error for writes to a read-only server */
 async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ is_read_only: boolean }>(READ_ONLY);
   if (rows[0]?.is_read_only) throw Object.assign(new Error("the server is in read-only mode"), { code: "25006" });
 }
 
-/** Of which cluster a server is, and which of its histories it writes: whoever is promoted begins one with a higher number. */
+/** A server's cluster, and the timeline that it writes. A promoted server begins a timeline with a higher number. */
 interface Timeline {
   cluster: string;
   number: number;
@@ -19,7 +19,7 @@ interface Timeline {
 const TIMELINE = `select system_identifier::text as cluster, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as number
   from pg_control_system()`;
 
-/** Undefined where it is not told, as by services that only speak like PostgreSQL. */
+/** Undefined if the server does not tell, such as services that only speak PostgreSQL's protocol. */
 const timelineOf = (client: pg.ClientBase): Promise<Timeline | undefined> =>
   client.query<Timeline>(TIMELINE).then(
     ({ rows }) => rows[0],
@@ -27,8 +27,8 @@ const timelineOf = (client: pg.ClientBase): Promise<Timeline | undefined> =>
   );
 
 /**
- * Which of several servers the next connection is tried with, and which of them takes the writes. When that one is another than before,
- * connections to the one before are of no use: it may be a standby now, and tell of the past.
+ * Selects which of several servers to connect to next, and remembers which one takes the writes. After a failover, connections to the old
+ * one are discarded: it may be a standby now and return old data.
  */
 export class PostgresHosts {
   readonly #hosts: NamedHosts;
@@ -49,9 +49,10 @@ export class PostgresHosts {
   }
 
   /**
-   * A primary that comes back after another was promoted takes writes that are lost when it has to follow.
+   * Rejects standbys, and a former primary that returns after another server was promoted: its writes are lost once it has to follow the
+   * new primary.
    *
-   * @throws the error with which PostgreSQL refuses writes, or one of the code KEYSTEAD_REPLACED
+   * @throws PostgreSQL's error for writes to a read-only server, or an error with the code KEYSTEAD_REPLACED
    */
   async refuseUnfit(client: pg.ClientBase): Promise<void> {
     if (!this.needsPrimary) return;
@@ -59,7 +60,7 @@ export class PostgresHosts {
     this.noteTimeline(await timelineOf(client));
   }
 
-  /** @throws where there was a later one */
+  /** @throws if a later timeline is known */
   noteTimeline(found: Timeline | undefined): void {
     if (found === undefined) return;
     const known = this.#timeline;
@@ -71,23 +72,23 @@ export class PostgresHosts {
     this.#timeline = found;
   }
 
-  /** A connection to it did not come about. */
+  /** A connection to the server failed. */
   giveUp(url: string): void {
     if (url === this.next) this.#next = (this.#next + 1) % this.#hosts.urls.length;
   }
 
-  /** A connection to it is there, and does what is asked of it. */
+  /** A connection to the server was made, and the server accepted writes if it has to. */
   noteServing(url: string): void {
     this.#serving = url;
   }
 
-  /** Whether another server has taken its place. */
+  /** Whether another server has replaced this one. */
   isLeft(url: string): boolean {
     return this.needsPrimary && this.#serving !== undefined && this.#serving !== url;
   }
 }
 
-/** Connects to the first server of a URL that will do. `open` makes a client that is not connected yet. */
+/** Connects to the first suitable server of a URL. `open` creates a client that is not connected yet. */
 export async function connectToOne<Client extends pg.Client>(
   url: string,
   open: (url: string) => Client,
@@ -108,7 +109,7 @@ export async function connectToOne<Client extends pg.Client>(
   throw failures[0];
 }
 
-/** A client that connects to whichever server is next. */
+/** A client that connects to the server whose turn it is. */
 export const clientOf = (hosts: PostgresHosts) =>
   class extends pg.Client {
     readonly url: string;

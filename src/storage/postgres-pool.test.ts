@@ -46,7 +46,7 @@ describe("a pool of connections to PostgreSQL", () => {
     );
     assert.deepEqual(pool.figures(), { inUse: 0, idle: 3, waiting: 0 });
 
-    // Others may have taken them all: that is an outage, and nothing that a wait here would end.
+    // Others may have taken all connections: that is an outage, and waiting here would not help.
     const failure = await open({})
       .query({ text: "select 1" })
       .catch((error: unknown) => error);

@@ -7,7 +7,7 @@ import { clientOf, type PostgresHosts } from "./postgres-hosts.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
 const INT8 = 20;
-/** Our 64-bit integers are milliseconds and counts, all below 2^53. */
+/** Keystead's 64-bit integers are milliseconds and counts, all below 2^53. */
 export const postgresTypes = {
   getTypeParser: (oid: number, format?: "text" | "binary") =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
@@ -18,9 +18,9 @@ export const IDLE_TRANSACTION_MS = MINUTE_MS;
 interface PoolOptions {
   hosts: PostgresHosts;
   settings: PostgresSettings;
-  /** Told of connections that break while nobody uses them. */
+  /** Called when a connection breaks that nobody is using. */
   onError: (error: Error) => void;
-  /** Told when somebody who needs a connection gets none, because PostgreSQL or the way to it gives none. */
+  /** Called when a caller gets no connection because PostgreSQL or the network refuses it. */
   onRefused?: () => void;
 }
 
@@ -28,22 +28,25 @@ export interface PoolFigures {
   inUse: number;
   idle: number;
   waiting: number;
-  /** Of the certificates that a connection needs, when the first ends; without TLS there is none. */
+  /** When the first of the certificates that a connection needs expires; undefined without TLS. */
   certificateEndsAt: number | undefined;
 }
 
-/** A few tries, as others may be refused at the same time. */
+/** Several attempts, because others may be refused at the same time. */
 const MAX_REFUSALS = 3;
 
-/** A number of connections to PostgreSQL. Who finds none free waits; who finds that PostgreSQL gives no more makes do with what there is. */
+/**
+ * A pool of connections to PostgreSQL. If none is free, a caller waits; if PostgreSQL gives no more connections, the pool works with those
+ * that it has.
+ */
 export class PostgresPool {
   readonly #hosts: PostgresHosts;
   readonly #pool: pg.Pool;
   readonly #places: Places;
   readonly #onRefused: () => void;
-  /** Connections that were made before `renew` are not given out any more. */
+  /** The connections made since the last `renew`; older ones are not given out any more. */
   #current = new WeakSet<pg.PoolClient>();
-  /** As the newest connection shows. */
+  /** As found on the newest connection. */
   #certificateEndsAt: number | undefined;
 
   constructor({ hosts, settings, onError, onRefused = () => {} }: PoolOptions) {
@@ -59,12 +62,12 @@ export class PostgresPool {
       connectionTimeoutMillis: connectTimeoutMs,
       idleTimeoutMillis: MINUTE_MS,
       keepAlive: true,
-      // What is asked on one connection is sent at once and answered in order.
+      // Statements on one connection are sent at once and answered in order.
       pipeline: true,
       application_name: "keystead",
-      // Also ends the wait for a server that hangs.
+      // Also stops waiting for a server that hangs.
       query_timeout: statementTimeoutMs,
-      // Settings of a session. A transaction that lost its server must not keep its locks.
+      // Session settings. A transaction whose server died must not keep its locks.
       ...(prepared
         ? { statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS }
         : {}),
@@ -74,7 +77,8 @@ export class PostgresPool {
       },
     });
     this.#pool.on("error", onError);
-    // The pool listens to idle connections alone, and one that breaks in use would end the process; its query tells of it.
+    // The pool listens for errors of idle connections only. An error of a connection in use would end the process; its query reports the error as
+    // well.
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
       this.#current.add(client);
@@ -83,7 +87,7 @@ export class PostgresPool {
     });
   }
 
-  /** @throws DatabaseFailure, or KeysteadError where too much waits */
+  /** @throws DatabaseFailure, or KeysteadError if too many callers wait */
   async take(use: Use): Promise<pg.PoolClient> {
     for (let refusals = 0; ; refusals++) {
       await this.#places.take(use);
@@ -91,7 +95,7 @@ export class PostgresPool {
         return await this.#connect();
       } catch (error) {
         const others = this.#pool.totalCount;
-        // A new session needs room on the disk; those that are there may go on without.
+        // A new session needs disk space; existing sessions may continue without.
         const givesNoMore = isOutOfConnections(error as Error) || isOutOfRoom(error);
         const canWait = givesNoMore && others > 0 && refusals < MAX_REFUSALS;
         if (canWait) this.#places.shrinkTo(others);
@@ -108,7 +112,7 @@ export class PostgresPool {
     this.#places.giveBack(use);
   }
 
-  /** Runs one statement, wherever there is room. */
+  /** Runs one statement on any free connection. */
   async query(statement: pg.QueryConfig): Promise<pg.QueryResult> {
     const client = await this.take("read");
     let isBroken = true;
@@ -121,7 +125,7 @@ export class PostgresPool {
     }
   }
 
-  /** From now on it gives out new connections alone, which show whether there are any. */
+  /** From now on gives out new connections only, which shows whether connections can be made. */
   renew(): void {
     this.#current = new WeakSet();
   }

@@ -1,19 +1,16 @@
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 
-/** What operators can set of a server's connections to PostgreSQL. */
+/** Operators' settings for a server's connections to PostgreSQL. */
 export interface PostgresSettings {
-  /** At most, beside those of the health check. */
+  /** The maximum, not counting those of the health check. */
   connections: number;
-  /** How long one may take to come about. */
+  /** Timeout for making a connection. */
   connectTimeoutMs: number;
-  /** How long a read waits for one that is free. */
+  /** How long a read waits for a free connection. */
   waitMs: number;
-  /** How long one statement may take, and how long its answer may stay away. */
+  /** Timeout for a statement, and for its answer to arrive. */
   statementTimeoutMs: number;
-  /**
-   * Whether a session is ours alone, so that it keeps prepared statements and settings. A pooler that gives each transaction another
-   * session keeps neither.
-   */
+  /** Whether sessions keep prepared statements and settings. False if a pooler may give each transaction another session. */
   prepared: boolean;
 }
 

@@ -8,18 +8,18 @@ import { IDLE_TRANSACTION_MS, type PostgresPool } from "./postgres-pool.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 import { transactorOn } from "./transactor.ts";
 
-/** For a transaction alone, where its session is not ours. */
+/** Set per transaction, if the session is shared through a pooler. */
 const timeoutsOf = (statementTimeoutMs: number): string =>
   `set local statement_timeout = ${statementTimeoutMs}; set local idle_in_transaction_session_timeout = ${IDLE_TRANSACTION_MS}`;
 
 /**
- * Each statement sees what was committed before it, whatever PostgreSQL is set to: what is read behind a lock must be what whoever had it before
- * left, and not how things were when it was asked for.
+ * Each statement sees everything committed before it, regardless of PostgreSQL's configured default: what is read after waiting for a lock
+ * must be the state that the previous holder left, not the state when the lock was requested.
  */
 const BEGIN = "begin isolation level read committed";
 
 const LOCK_SCOPE = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
-/** Those that nobody else holds, without waiting. */
+/** Locks those scopes that nobody else holds, without waiting. */
 const TRY_SCOPES =
   "select scope from unnest($1::text[]) as scope where pg_try_advisory_xact_lock(hashtextextended(scope, 0))";
 
@@ -37,7 +37,7 @@ export async function beginPostgres(
   };
   const connection = new PostgresConnection(client, prepared);
   const exec = (sql: string) => connection.exec(sql);
-  // Savepoints are sent with whatever comes after them, which fails with them; nothing waits for their answers but the end.
+  // A savepoint is sent with the statement that follows it, which fails if the savepoint does; its own answer is awaited only at the end.
   let ahead: Promise<unknown> = Promise.resolve();
   let toRelease = "";
   const takeRelease = () => {
@@ -45,7 +45,7 @@ export async function beginPostgres(
     toRelease = "";
     return release;
   };
-  /** The function that runs has none yet: it has written nothing. */
+  /** The current function has no savepoint yet, because it has written nothing. */
   let needsSavepoint = false;
   let hasSavepoint = false;
   let isAtOnce = false;
@@ -54,10 +54,11 @@ export async function beginPostgres(
     needsSavepoint = false;
     hasSavepoint = true;
     ahead = Promise.all([ahead, exec(`${takeRelease()}savepoint one`)]);
-    // Whoever waits for it is told; nobody may yet.
+    // The commit reports the failure; until then it must not count as unhandled.
     ahead.catch(() => {});
   };
-  // What was lost may have been by a row of others, which is theirs to tell.
+  // The previous attempt may have failed because of a later row of another function. On a retry rows are written at once, so that the failure belongs
+  // to the function that stored the row.
   const batch = new Batch(connection, "postgres", !isAgain, { beforeWrite: makeSavepoint });
   const kysely = kyselyOn("postgres", async () => batch);
   const begin = prepared ? BEGIN : `${BEGIN}; ${timeoutsOf(statementTimeoutMs)}`;
@@ -68,7 +69,7 @@ export async function beginPostgres(
     // Other processes wait here for the organization, as functions of this one wait in GroupCommit.
     const locked = scope === undefined ? [] : connection.all(LOCK_SCOPE, [scope]);
     const tried = others.length === 0 ? [] : connection.all<{ scope: string }>(TRY_SCOPES, [others]);
-    // What was lost may have been by one of these.
+    // No prefetch on a retry: the previous attempt may have failed because of one.
     const known: Promise<unknown>[] = [];
     if (!isAgain)
       batch.askAhead((all) => {
@@ -77,7 +78,7 @@ export async function beginPostgres(
         known.push(...prefetches.map((prefetch) => prefetch(reader).catch(() => {})));
       });
     for (const { scope } of (await Promise.all([begun, locked, tried]))[2]) held.add(scope);
-    // What comes to be known must be so before a function changes it.
+    // Everything must be known before a function changes it.
     await Promise.all(known);
   } catch (error) {
     giveBack(true);
@@ -98,12 +99,12 @@ export async function beginPostgres(
     rollbackToSavepoint: async () => {
       needsSavepoint = false;
       if (!hasSavepoint) {
-        // Without a savepoint there is no way back from what PostgreSQL refused.
+        // Without a savepoint PostgreSQL cannot recover from a failed statement.
         if (batch.hasFailed) throw new HalfDone();
         return batch.dropped();
       }
       hasSavepoint = false;
-      // Something that an earlier function did not wait for was refused before it: nothing since can be undone by itself.
+      // A statement of an earlier function, which it did not wait for, failed before this savepoint. Nothing after that can be undone separately.
       const refusal = isAtOnce ? undefined : await refusalOf(ahead);
       if (refusal) throw new HalfDone(refusal);
       const undone = exec("rollback to one; release one");
@@ -115,9 +116,9 @@ export async function beginPostgres(
       batch.askLast((query) => batch.ask(query));
       const committed = exec(`${takeRelease()}commit`);
       await Promise.allSettled([written, ahead, committed]);
-      // The first that failed tells why, the others only that something did.
+      // The first failure has the reason; the others only follow from it.
       await written;
-      // Where something was refused that nobody had to wait for, a commit ends the transaction without its writes, and that is no error.
+      // If a statement failed that nobody waited for, the commit becomes a rollback without reporting an error.
       const refusal = (await refusalOf(ahead)) ?? (await refusalOf(committed));
       if (refusal) throw new HalfDone(refusal);
       await ahead;
@@ -125,8 +126,8 @@ export async function beginPostgres(
       giveBack(false);
     },
     rollback: async (reason) => {
-      // A connection that is lost or hangs is not asked; closing it ends the transaction as well. On a full disk reads need it: there may be no
-      // other.
+      // If the connection is lost or hangs, it is closed, which ends the transaction as well. If the disk is full, the connection is kept,
+      // because there may be no other one for reads.
       const isUseless =
         reason instanceof DatabaseFailure && ["outage", "unavailable"].includes(reason.kind) && !isOutOfRoom(reason);
       if (isUseless) return giveBack(true);
@@ -140,7 +141,7 @@ export async function beginPostgres(
   };
 }
 
-/** Why the database refused it; nothing where it was done, or failed in another way. */
+/** Why the database rejected it; undefined if it succeeded or failed in another way. */
 const refusalOf = (asked: Promise<unknown>): Promise<DatabaseFailure | undefined> =>
   asked.then(
     () => undefined,
@@ -149,7 +150,7 @@ const refusalOf = (asked: Promise<unknown>): Promise<DatabaseFailure | undefined
 
 async function waitForScope(batch: Batch, scope: string): Promise<void> {
   await batch.all(LOCK_SCOPE, [scope]);
-  // Whoever had the lock before may have changed anything.
+  // The previous holder of the lock may have changed anything.
   batch.forgetAll();
 }
 

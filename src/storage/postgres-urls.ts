@@ -1,8 +1,8 @@
-/** The servers that one URL names, as `postgres://user@one:5432,two:5432/keys?target_session_attrs=read-write` does. */
+/** The servers named by one URL, such as `postgres://user@one:5432,two:5432/keys?target_session_attrs=read-write`. */
 export interface NamedHosts {
-  /** A URL for each, without what the driver does not know. */
+  /** One URL per server, without the parameters that the driver does not know. */
   urls: readonly [string, ...string[]];
-  /** Whether only the one that takes writes will do. */
+  /** Whether only a server that accepts writes is suitable. */
   needsPrimary: boolean;
 }
 
@@ -11,10 +11,10 @@ const PARTS =
   /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#]*)(?<path>[^?#]*)(?:\?(?<query>.*))?$/s;
 const ATTRIBUTE = "target_session_attrs=";
 const TLS = "sslmode=";
-/** The driver takes whatever else it is told for `verify-full`; who meant libpq's `allow` would look for the fault elsewhere. */
+/** The driver treats any other value as `verify-full`; somebody who set libpq's `allow` would look for the problem elsewhere. */
 const TLS_MODES = ["verify-full", "verify-ca", "require", "prefer", "no-verify", "disable"];
 
-/** @throws Error that says what is wrong with the URL, and never repeats it: it may hold a password */
+/** @throws Error that explains the problem without repeating the URL, which may contain a password */
 export function hostsIn(url: string): NamedHosts {
   const { scheme, login = "", hosts = "", path, query = "" } = PARTS.exec(url)?.groups ?? {};
   if (scheme === undefined) throw new Error("must be like postgres://user@host/database");
@@ -34,11 +34,11 @@ export function hostsIn(url: string): NamedHosts {
   const others = parameters.filter((parameter) => !parameter.startsWith(ATTRIBUTE));
   const tail = `${path}${others.length === 0 ? "" : `?${others.join("&")}`}`;
   const [first = "", ...rest] = names.map((name) => `${scheme}${login}${name}${tail}`);
-  // Of several servers one takes writes at most.
+  // Of several servers, at most one accepts writes.
   return { urls: [first, ...rest], needsPrimary: wanted === undefined ? rest.length > 0 : wanted !== "any" };
 }
 
-/** What is wrong with a URL of PostgreSQL, if anything. */
+/** What is wrong with a PostgreSQL URL, if anything. */
 export function hostsProblem(url: string): string | undefined {
   try {
     for (const one of hostsIn(url).urls) if (!URL.canParse(one)) return "cannot be read";

@@ -37,7 +37,7 @@ describe("a transaction on PostgreSQL", () => {
         names,
       );
     });
-    // The warning comes with the next turn of the event loop.
+    // The warning is emitted in the next turn of the event loop.
     await new Promise(setImmediate);
     assert.deepEqual(warnings, []);
   });
@@ -71,7 +71,7 @@ describe("a lock on PostgreSQL that is set to another isolation", () => {
     const name = new URL(url).pathname.slice(1);
     const all = (statement: string) => before.read.all({ sql: statement, parameters: [] });
     await all(`alter database "${name}" set default_transaction_isolation = 'repeatable read'`);
-    // Settings of a database are for sessions that begin after.
+    // Settings of a database apply to sessions that begin afterwards.
     servers.push(openDatabase({ url }), openDatabase({ url }));
   });
   after(() => Promise.all(servers.map((server) => server.close())));
@@ -110,7 +110,7 @@ describe("what is asked of PostgreSQL at the same time", () => {
   });
   after(() => database.close());
 
-  /** Each time that it is asked it has another answer. */
+  /** Has another answer each time it runs. */
   const query = { sql: "select nextval('asked') as times, $1 as by", parameters: ["x"], isRead: true };
 
   it("is asked once outside transactions, where it is asked with every request", async () => {
@@ -206,7 +206,7 @@ describe("transactions of several scopes on PostgreSQL", () => {
   });
   after(() => Promise.all(servers.map((server) => server.close())));
 
-  /** Loses a count where another transaction of the scope runs beside it. */
+  /** Loses a count if another transaction of the scope runs at the same time. */
   async function countUp(tx: Transactor, name: string): Promise<void> {
     const { value } = await tx
       .selectFrom("installation")
@@ -226,7 +226,7 @@ describe("transactions of several scopes on PostgreSQL", () => {
     const count = (name: string) => expected.set(name, (expected.get(name) ?? 0) + 1);
     const all = Array.from({ length: 200 }, (_, index) => {
       const [name, further] = [scopes[index % 5] as string, scopes[4 - (index % 2)] as string];
-      // Further scopes are locked in one order, as everybody must.
+      // All callers must lock further scopes in the same order.
       const locksFurther = index % 3 === 0 && name < further;
       const fails = index % 7 === 0;
       if (!fails) count(name);

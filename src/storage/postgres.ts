@@ -9,11 +9,11 @@ import type { PostgresPool } from "./postgres-pool.ts";
 
 interface Queryable {
   query(statement: pg.QueryConfig): Promise<pg.QueryResult>;
-  /** Of a single connection: what it writes to. */
+  /** The socket of a single connection. */
   connection?: { stream: Writable };
 }
 
-/** Runs statements on the pool, each wherever there is room, or on one connection, in the order of asking. */
+/** Runs statements on any free connection of the pool, or in order on one connection. */
 export class PostgresConnection implements Connection {
   readonly #client: Queryable;
   readonly #prepared: boolean;
@@ -24,11 +24,11 @@ export class PostgresConnection implements Connection {
     this.#prepared = prepared;
   }
 
-  /** Runs statements without parameters or rows: BEGIN, SAVEPOINT and the like. Resolves to what the last of them is said to have done. */
+  /** Runs statements without parameters or rows, such as BEGIN or SAVEPOINT. Resolves to the command tag of the last one. */
   async exec(sql: string): Promise<string> {
     this.#gather();
     try {
-      // Of several statements there are several results.
+      // Several statements have several results.
       const results = [await this.#client.query({ text: sql })].flat();
       return results.at(-1)?.command ?? "";
     } catch (error) {
@@ -64,8 +64,8 @@ export class PostgresConnection implements Connection {
   }
 
   /**
-   * What is asked on one connection in the same turn leaves in one write. In a profile of stamped writes the system calls for each statement
-   * were 26 % of the server's time, and 13 % with this.
+   * Sends all statements that are made on one connection in the same turn with one write. In a profile of stamped writes, the system calls
+   * for single statements took 26 % of the server's time, and 13 % with this.
    */
   #gather(): void {
     const stream = this.#client.connection?.stream;
@@ -79,7 +79,7 @@ export class PostgresConnection implements Connection {
   }
 }
 
-/** So many look-ups at most are behind each other on a connection. */
+/** The most look-ups that are pipelined on one connection. */
 const MOST_BEHIND_EACH_OTHER = 16;
 
 interface Taken {
@@ -90,8 +90,8 @@ interface Taken {
 }
 
 /**
- * Runs look-ups that leave in the same turn on one connection, in one write: with a connection for each, five processes of
- * PostgreSQL woke for what one does.
+ * Sends the look-ups of the same turn on one connection, with one write. With a connection for each, five processes of PostgreSQL would
+ * wake up for work that one can do.
  */
 export class LookUps {
   readonly #pool: PostgresPool;
@@ -128,14 +128,14 @@ export class LookUps {
   }
 
   async #giveBack(taken: Taken): Promise<void> {
-    // Who asks again, after an outage, has another one.
+    // After an outage, retries get another connection.
     if (this.#taken === taken) this.#taken = undefined;
     const on = await taken.on.catch(() => undefined);
     if (on) this.#pool.giveBack(on.client, "read", taken.isBroken);
   }
 }
 
-/** Repeats a read outside of transactions where the database was away, or did not know its own plan any more. */
+/** Retries a read outside of transactions after an outage, or if PostgreSQL no longer has its prepared statement. */
 export const patiently = <T>(patience: OutagePatience, read: () => Promise<T>): Promise<T> =>
   patience.through(async () => {
     try {
@@ -147,7 +147,7 @@ export const patiently = <T>(patience: OutagePatience, read: () => Promise<T>): 
     }
   });
 
-/** Reads outside transactions, which can be repeated whatever became of them. */
+/** Reads outside transactions, which can always be retried. */
 export class PatientReads implements Connection {
   readonly #connection: PostgresConnection;
   readonly #patience: OutagePatience;
@@ -183,7 +183,7 @@ function statementName(sql: string): string {
   return name;
 }
 
-/** Has every connection prepare its statements anew, once for all that fail together: a migration changed tables under them. */
+/** Makes every connection prepare its statements again, because a migration changed their tables. Runs once for all statements that fail together. */
 function renameStatements(sql: string, failed: string): void {
   if (names.get(sql) !== failed) return;
   generation++;

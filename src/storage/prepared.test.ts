@@ -4,7 +4,7 @@ import { type Database, openDatabase } from "./database.ts";
 import type { DatabaseKind, Reader } from "./engine.ts";
 import { prepared, preparedWrite } from "./prepared.ts";
 
-/** A reader that shows what a database would be asked. */
+/** A reader that records the queries a database would get. */
 function recorder(kind: DatabaseKind): { reader: Reader; asked: { sql: string; parameters: readonly unknown[] }[] } {
   const asked: { sql: string; parameters: readonly unknown[] }[] = [];
   const all = async (query: { sql: string; parameters: readonly unknown[] }) => {

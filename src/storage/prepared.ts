@@ -13,7 +13,7 @@ import {
 import type { DatabaseKind, LaterWrite, Query, Reader, StoredRow, Transactor } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
-/** Stands where a parameter will be; never reaches a database. */
+/** Takes the position of a parameter while the statement is built; never reaches a database. */
 class Placeholder {
   readonly name: string;
   constructor(name: string) {
@@ -45,16 +45,16 @@ type Build = (db: Kysely<Schema>, parameters: Record<string, unknown>) => Compil
 interface Statement {
   sql: string;
   bind: (values: Record<string, unknown>) => unknown[];
-  /** For many, on PostgreSQL: a list for each parameter. Where it is wanted. */
+  /** The statement for many callers, on PostgreSQL, with a list for each parameter; only if requested. */
   together: string | undefined;
 }
 
 /**
- * A statement that is built once for each kind of database and then only bound: building costs several times what running it does. `build`
- * gets a stand-in for each named parameter and must use them as plain values. `sees` says which rows that a transaction is still to write
- * it would find: any of a table that it names, unless said. `isTogether` has PostgreSQL asked once for what several look for at the same
- * time, which each of them must find by an index and take in any order. `isLasting` asks that its answer be kept while it is known to be true (`KeptReads`): for
- * what each request asks and few change.
+ * A statement that is built once per kind of database and then only bound to parameters, because building costs several times more than
+ * running. `build` gets a placeholder for each named parameter and must use them as plain values. `sees` says which rows that a transaction
+ * is still to write the statement would find; if absent, any row of a table that it names. `isTogether` lets PostgreSQL answer simultaneous
+ * look-ups of several callers with one query; each look-up must use an index and accept rows in any order. `isLasting` keeps the answer for
+ * as long as it is known to be current (`KeptReads`); use it for queries that run with each request and whose answers rarely change.
  */
 export function prepared<Parameters extends Record<string, unknown>>() {
   return <Select extends Compilable<unknown>>(
@@ -72,7 +72,7 @@ export function prepared<Parameters extends Record<string, unknown>>() {
 }
 
 /**
- * Finds the row of a table by texts that are unique together. For what several look for at the same time PostgreSQL is asked once.
+ * Finds the row of a table by texts that are unique in combination. Simultaneous look-ups of several callers are one query on PostgreSQL.
  *
  * @param by the columns, by the names of the parameters
  */
@@ -88,7 +88,7 @@ export function uniqueRow<Table extends keyof Schema & string, Name extends stri
     sqlite: `${from} ${list((column) => `"${column}" = ?`, " and ")}`,
     postgres: `${from} ${list((column, index) => `"${column}" = $${index + 1}`, " and ")}`,
   };
-  // The limit has it look for one after the other by the index, whatever it takes the table for.
+  // The limit makes PostgreSQL look up one row after the other in the index, whatever its statistics say.
   const together = `select "k"."asked_as", "r".* from unnest(${list((_, index) => `$${index + 1}::text[]`)}) with ordinality as "k" (${list(
     (column) => `"${column}"`,
   )}, "asked_as") cross join lateral (${from} ${list((column) => `"${table}"."${column}" = "k"."${column}"`, " and ")} limit 1) as "r"`;
@@ -109,7 +109,7 @@ export function uniqueRow<Table extends keyof Schema & string, Name extends stri
   };
 }
 
-/** What `prepared` is, for a statement that writes; it asks for a transaction. */
+/** Like `prepared`, for a statement that writes; runs in a transaction. */
 export function preparedWrite<Parameters extends Record<string, unknown>>() {
   return <Write extends Compilable<unknown>>(
     build: (db: Kysely<Schema>, parameters: Parameters) => Write,
@@ -146,16 +146,16 @@ function compileStatement(kind: DatabaseKind, build: Build, isTogether: boolean)
   return { sql, bind, together: isTogether ? togetherOf(sql, parameters) : undefined };
 }
 
-/** The same for lists of its parameters: rows say by `asked_as` which of them they are for, from 1 on. */
+/** The same statement with a list for each parameter; `asked_as` of each row is the position in the lists, from 1 on, that the row answers. */
 function togetherOf(sql: string, parameters: readonly unknown[]): string {
   const lists = parameters.map((value, index) => `$${index + 1}::${typeof value === "number" ? "int8" : "text"}[]`);
   const names = parameters.map((_, index) => `"p${index + 1}"`);
   const one = sql.replace(/\$(\d+)/g, '"asked"."p$1"');
-  // The offset has it look for one after the other by the index, whatever it takes the tables for.
+  // The offset makes PostgreSQL look up one after the other in the index, whatever its statistics say.
   return `select "asked"."asked_as", "r".* from unnest(${lists.join(", ")}) with ordinality as "asked" (${[...names, '"asked_as"'].join(", ")}) cross join lateral (${one} offset 0) as "r"`;
 }
 
-/** What stands in a column of the type, as `Batch` writes it. */
+/** The values of each column type, as `Batch` writes them. */
 interface ColumnTypes {
   text: string | null;
   integer: number | null;
@@ -166,9 +166,9 @@ type Columns = Readonly<Record<string, keyof ColumnTypes>>;
 type RowIn<Of extends Columns> = { readonly [Name in keyof Of]: ColumnTypes[Of[Name]] };
 
 /**
- * A table into which a transaction writes rows together, where it can: see `Transactor.later`. `columns` are those of its rows,
- * `referredToBy` the tables whose rows cannot be there before them, and `mayBeTaken` says that another transaction may have stored the same one
- * meanwhile: whoever looks again finds it.
+ * A table into which a transaction can insert rows together: see `Transactor.later`. `columns` are those of its rows, `referredToBy` the
+ * tables whose rows reference them, and `mayBeTaken` says that another transaction may have inserted the same row in the meantime; the
+ * function finds it when it runs again.
  */
 export function laterInsert<const Of extends Columns>(
   table: keyof Schema,
@@ -194,9 +194,9 @@ export function laterInsert<const Of extends Columns>(
 }
 
 /**
- * A table of which a transaction changes rows together, where it can: see `Transactor.later`. A row is found by the columns of `by`; `set` has the
- * SQL of each column that changes, in which `"new"` is what is given and the table's own name the row as it is. `merged` says what two
- * changes to one row come to.
+ * A table of which a transaction can update rows together: see `Transactor.later`. A row is found by the columns `by`. `set` has an SQL
+ * expression for each column that changes, in which `"new"` is the given row and the table's own name is the current one. `merged` combines
+ * two changes to one row.
  */
 export function laterUpdate<const By extends Columns, const Given extends Columns>(
   table: keyof Schema,
@@ -222,7 +222,7 @@ export function laterUpdate<const By extends Columns, const Given extends Column
     mayBeTaken: false,
     statements: {
       one: {
-        // Without a table of one row it takes half of the time.
+        // Without a one-row table this takes half the time.
         sqlite: update().replaceAll(/"new"\."(\w+)"/g, (_, name: string) => `?${names.indexOf(name) + 1}`),
         postgres: update(
           ` from (select ${quoted.map((name, index) => `$${index + 1}::${types[index]} as ${name}`).join(", ")}) as "new"`,

@@ -1,6 +1,6 @@
 import type { Generated } from "kysely";
 
-/** The credential behind a stamp, as it was then; null in rows that were decided on before 0014-uses-and-revocations. */
+/** The credential behind a stamp, as it was then; null in rows that were decided before 0014-uses-and-revocations. */
 interface ShownCredentialColumns {
   credential_id: Generated<string | null>;
   credential_type: Generated<string | null>;
@@ -8,9 +8,9 @@ interface ShownCredentialColumns {
 }
 
 /**
- * The tables, as the code sees them. Times are integer milliseconds, flags are 0 or 1, lists and free-form values are JSON
- * text; secrets are only ever sealed bytes. `organization_id` leads every key, so that no query can cross organizations by
- * forgetting it. The migrations in `migrations/` create exactly this.
+ * The tables, as the code sees them. Times are integer milliseconds, flags are 0 or 1, lists and free-form values are JSON text, and
+ * secrets are always sealed bytes. `organization_id` leads every key, so that no query can cross organizations by forgetting it. The
+ * migrations in `migrations/` create exactly this schema.
  */
 export interface Schema {
   installation: { name: string; value: string };
@@ -20,16 +20,16 @@ export interface Schema {
     name: string;
     sealed_key: Uint8Array;
     quorum_threshold: number;
-    /** Rises with every change to the organization's policies; they are kept in memory under it. */
+    /** Increases with every change to the organization's policies, which are cached in memory by this version. */
     policies_version: Generated<number>;
-    /** Of a sub-organization that is no more: its keys are gone, its activities stay. */
+    /** When the sub-organization was deleted: its keys are gone, its activities remain. */
     deleted_at: Generated<number | null>;
     /** Whether it was deleted and still has rows, which a job erases. */
     erasing: Generated<number>;
     created_at: number;
     updated_at: number;
   };
-  /** Servers that run on this database, or did and died. */
+  /** Servers that run on this database, or that died without leaving it. */
   servers: {
     id: string;
     host: string;
@@ -37,13 +37,13 @@ export interface Schema {
     version: string;
     url: string;
     state: "serving" | "maintenance" | "draining" | "draining in maintenance";
-    /** Whether an operator told it to drain. */
+    /** Whether an operator has told it to drain. */
     is_draining: number;
     started_at: number;
-    /** Its last sign of life. */
+    /** Its last heartbeat. */
     seen_at: number;
   };
-  /** Quotas that an operator set in place of the installation's; null is none. */
+  /** Quotas that an operator set instead of the installation's; null means no override. */
   organization_quotas: {
     organization_id: string;
     name: string;
@@ -59,21 +59,21 @@ export interface Schema {
     name: string;
     email: string | null;
     phone_number: string | null;
-    /** The parent, or the organization itself where it has none: a parent looks its users up together. */
+    /** The parent, or the organization itself if it has none: a parent looks up the users of all its sub-organizations together. */
     root_id: Generated<string>;
-    /** How many of them the user has. */
+    /** How many MFA policies the user has. */
     mfa_policies: Generated<number>;
-    /** Rises with every change to the user, its credentials or its tags; what is derived from them is cached under it. */
+    /** Increases with every change to the user, its credentials or its tags; what is derived from them is cached by this version. */
     version: number;
     created_at: number;
     updated_at: number;
   };
-  /** What users have shown to receive. Of a parent and all below it one user at most has a contact so. */
+  /** Contacts at which users have proven to receive messages. Among a parent and its sub-organizations, at most one user has a verified contact. */
   verified_contacts: {
-    /** The parent, or the organization itself where it has none. */
+    /** The parent, or the organization itself if it has none. */
     root_id: string;
     type: "EMAIL" | "PHONE_NUMBER";
-    /** As it is compared: an e-mail address in lowercase, or a phone number in E.164. */
+    /** In the form for comparison: an email address in lowercase, or a phone number in E.164. */
     contact: string;
     organization_id: string;
     user_id: string;
@@ -83,28 +83,28 @@ export interface Schema {
   otps: {
     organization_id: string;
     id: string;
-    /** The parent, or the organization itself where it has none: starts and wrong guesses are counted for all below it together. */
+    /** The parent, or the organization itself if it has none: starts and wrong guesses are counted together for it and its sub-organizations. */
     root_id: string;
     type: "OTP_TYPE_EMAIL" | "OTP_TYPE_SMS";
-    /** E-mail addresses in lowercase. */
+    /** Email addresses in lowercase. */
     contact: string;
-    /** Whom `init_otp_auth` sent it to; null of a code that proves a contact alone. */
+    /** The user for whom `init_otp_auth` sent it; null for a code that only proves a contact. */
     user_id: string | null;
-    /** Hex; made by the signer. */
+    /** Hex; computed by the signer. */
     mac: string;
-    /** base64; what clients encrypt their guess to, in the versions that have it so. */
+    /** base64; clients encrypt their guess to it, in the versions that require that. */
     sealed_target_key: string | null;
-    /** Wrong guesses. */
+    /** Number of wrong guesses. */
     tries: number;
     expires_at: number;
     used_at: number | null;
     created_at: number;
-    /** Whom the app says it was that asked; null where it does not. */
+    /** The user who asked for it, according to the app; null if the app does not say. */
     user_identifier: string | null;
   };
-  /** Wrong guesses at codes, by the contact. */
+  /** Wrong guesses at codes, by contact. */
   otp_failures: { root_id: string; id: string; contact: string; created_at: number };
-  /** Tokens that serve once for each usage. */
+  /** Tokens that can be used once for each usage. */
   used_tokens: { organization_id: string; id: string; usage: string; expires_at: number };
   api_keys: {
     id: string;
@@ -116,11 +116,11 @@ export interface Schema {
     public_key: string;
     session_profile_id: string | null;
     expiration_seconds: number | null;
-    /** Null for a lasting key. */
+    /** Null for a key that does not expire. */
     expires_at: number | null;
-    /** How it was got, by signing in: `stamp`, `otp`, `oidc`, `recovery` or `server`; null for any other. */
+    /** How the key was obtained when signing in: `stamp`, `otp`, `oidc`, `recovery` or `server`; null for all other keys. */
     grade: Generated<string | null>;
-    /** Where several organizations know the key, the lower is meant: see `engine/identity/seniority.ts`. */
+    /** If several organizations have the same key, the one with the lowest value is chosen: see `engine/identity/seniority.ts`. */
     seniority: Generated<number>;
     created_at: number;
     updated_at: number;
@@ -139,7 +139,7 @@ export interface Schema {
     transports: string;
     rp_id_hash: Uint8Array;
     origin: string;
-    /** As that of API keys. */
+    /** Like that of API keys. */
     seniority: Generated<number>;
     created_at: number;
     updated_at: number;
@@ -184,7 +184,7 @@ export interface Schema {
     position: number;
     format: string;
     address: string;
-    /** The address as it is looked up: lowercase where the chain ignores case. */
+    /** The address in the form for look-ups: lowercase if the chain ignores case. */
     lookup: string;
   };
   activities: {
@@ -193,17 +193,17 @@ export interface Schema {
     type: string;
     status: string;
     fingerprint: string;
-    /** JSON of the parameters as they were sent, under their one key; null there where they are read from the body. */
+    /** JSON of the parameters as they were sent, under their single key; null under that key if they are read from the body. */
     intent: string;
-    /** The stamped body; null of one that was denied and large, and of those that are older than this column. */
+    /** The stamped body; null for a large one that was denied, and for activities older than this column. */
     body: Generated<string | null>;
-    /** JSON of what was planned before it was decided on, null where nothing is. */
+    /** JSON of what was planned before the decision; null if nothing was. */
     plan: Generated<string | null>;
-    /** JSON of the result, null until there is one. */
+    /** JSON of the result; null until there is one. */
     result: string | null;
-    /** JSON `{code, message, details}`, null unless it failed or was denied. */
+    /** JSON `{code, message, details}`; null unless the activity failed or was denied. */
     failure: string | null;
-    /** Whether app proofs were asked for. */
+    /** Whether app proofs were requested. */
     wants_proofs: Generated<number>;
     created_at: number;
     updated_at: number;
@@ -213,7 +213,7 @@ export interface Schema {
     organization_id: string;
     activity_id: string;
     user_id: string;
-    /** The name at the time of the vote, for when the user is gone. */
+    /** The name at the time of the vote, for after the user is deleted. */
     user_name: string;
     selection: "VOTE_SELECTION_APPROVED" | "VOTE_SELECTION_REJECTED";
     /** The exact body that was stamped. */
@@ -221,29 +221,29 @@ export interface Schema {
     public_key: string;
     signature: string;
     scheme: string;
-    /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
+    /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signs in addition to the body; null for other stamps. */
     assertion: Generated<string | null>;
     created_at: number;
-    /** When it was taken back, where that was before the activity was decided. */
+    /** When it was revoked, if that happened before the activity was decided. */
     revoked_at: Generated<number | null>;
   } & ShownCredentialColumns;
-  /** What was decided or delivered on a day, counted a while after it happened. */
+  /** What was decided or delivered on a day; counted some time later. */
   daily_counts: {
     organization_id: string;
-    /** Since 1970, in UTC. */
+    /** Days since 1970, in UTC. */
     day: number;
     source: "ACTIVITY" | "DELIVERY";
-    /** Of the activity; empty of deliveries. */
+    /** Type of the activity; empty for deliveries. */
     type: string;
     /** The status that it ended in. */
     outcome: string;
-    /** The type of the transaction that was signed; empty of all else. */
+    /** Type of the transaction that was signed; empty for everything else. */
     detail: string;
     count: number;
   };
-  /** The millisecond before which all of a source was counted. */
+  /** The millisecond before which everything of a source has been counted. */
   counted_sources: { source: "ACTIVITY" | "DELIVERY"; counted_until: number };
-  /** Credentials and users that were deleted on purpose, by their ids: what was voted with them no longer counts. */
+  /** Ids of credentials and users that were deleted on purpose: votes made with them no longer count. */
   revocations: { organization_id: string; id: string; revoked_at: number };
   jobs: {
     id: string;
@@ -252,11 +252,11 @@ export interface Schema {
     kind: string;
     /** JSON. */
     payload: string;
-    /** JSON `{id, sealed}`: what the job must know and nobody else may read; null where there is nothing. */
+    /** JSON `{id, sealed}`: what the job must know and nobody else may read; null if there is nothing. */
     sealed_secret: Generated<string | null>;
-    /** For whom it is done, null for the installation's own. */
+    /** The organization that the job is for; null for the installation's own jobs. */
     organization_id: string | null;
-    /** A job of the same key is the same job. */
+    /** Jobs with the same key are the same job. */
     key: string | null;
     state: "waiting" | "dead";
     run_at: number;
@@ -267,7 +267,7 @@ export interface Schema {
   };
   job_lanes: {
     lane: string;
-    /** What lanes have in common when it is slow or down, such as a host. */
+    /** What the lanes have in common that can be slow or down, such as a host. */
     gate: string;
     leased_until: number;
     owner: string;
@@ -279,7 +279,7 @@ export interface Schema {
     public_key: string;
     sealed_key: Uint8Array;
     created_at: number;
-    /** When its successor took over; it stays published for a while. */
+    /** When its successor replaced it; it stays published for a while. */
     retired_at: number | null;
   };
   webhook_endpoints: {
@@ -288,11 +288,11 @@ export interface Schema {
     url: string;
     name: string;
     is_active: number;
-    /** Since when no delivery has succeeded; null while they do. */
+    /** Since when all deliveries have failed; null if the last one succeeded. */
     failing_since: number | null;
-    /** When it was last sent a test event; null if never. */
+    /** When a test event was last sent to it; null if never. */
     tested_at: Generated<number | null>;
-    /** 1: it was deleted, and a job deletes what was sent to it. */
+    /** 1: it was deleted, and a job deletes its deliveries. */
     erasing: Generated<number>;
     created_at: number;
     updated_at: number;
@@ -307,18 +307,18 @@ export interface Schema {
   };
   webhook_events: {
     id: string;
-    /** Whose event it is; a parent's endpoints may receive it too. */
+    /** The organization of the event; a parent's endpoints may receive it too. */
     organization_id: string;
     event_type: string;
-    /** As it is sent, but for what is read from the activity's body; it may be compressed (`src/capabilities/webhooks/packed-body.ts`). */
+    /** As it is sent, except for what is read from the activity's body; may be compressed (`src/capabilities/webhooks/packed-body.ts`). */
     body: string;
-    /** The activity whose body belongs into it; null where it is whole. */
+    /** The activity whose body must be inserted; null if `body` is complete. */
     activity_id: Generated<string | null>;
     created_at: number;
   };
   webhook_deliveries: {
     id: string;
-    /** The endpoint's. */
+    /** The organization of the endpoint. */
     organization_id: string;
     endpoint_id: string;
     event_id: string;
@@ -337,7 +337,7 @@ export interface Schema {
     status_code: number | null;
     error: string | null;
   };
-  /** What a signer stated about a completed activity. */
+  /** A signer's statements about completed activities. */
   app_proofs: {
     organization_id: string;
     activity_id: string;
@@ -347,7 +347,7 @@ export interface Schema {
     /** Hex of r and s. */
     signature: string;
   };
-  /** One row for each start of a signer; of the installation, not of an organization. */
+  /** One row for each start of a signer. Belongs to the installation, not to an organization. */
   boot_proofs: {
     id: string;
     /** Hex of 130 bytes. */
@@ -361,52 +361,52 @@ export interface Schema {
     /** When a server last found this signer running. */
     seen_at: number;
   };
-  /** How far each chain was followed; of the installation, not of an organization. */
+  /** How far each chain was followed. Belongs to the installation, not to an organization. */
   followed_chains: {
     caip2: string;
-    /** The last block that was looked at, and its hash. */
+    /** The last block that was read, and its hash. */
     head_number: number;
     head_hash: string;
-    /** Up to here nothing changes any more. */
+    /** Blocks up to this one do not change any more. */
     finalized_number: number;
-    /** Of the chain's first block; null until a node told it. */
+    /** Hash of the chain's first block; null until a node has returned it. */
     genesis_hash: string | null;
     updated_at: number;
   };
-  /** The recent blocks of these chains, by which a reorganization shows. */
+  /** The recent blocks of these chains, which show reorganizations. */
   followed_blocks: { caip2: string; number: number; hash: string };
-  /** Transactions that concern an address of a wallet account, as seen from it. */
+  /** Transactions that involve an address of a wallet account, as seen from that address. */
   eth_history: {
     organization_id: string;
     caip2: string;
     /** Lowercase. */
     address: string;
-    /** Of the block and of the transaction in it: see `capabilities/history/position.ts`. */
+    /** Position of the block and of the transaction within it: see `capabilities/history/position.ts`. */
     position: number;
     block_hash: string;
     /** Milliseconds. */
     block_time: number;
     transaction_hash: string;
-    /** Of Ethereum in lowercase, as all its addresses here; of Solana who paid the fee. */
+    /** On Ethereum in lowercase, like all its addresses here; on Solana the account that paid the fee. */
     sender: string;
-    /** Null where it made a contract. */
+    /** Null if the transaction created a contract. */
     recipient: string | null;
     /** In atomic units. */
     fee_amount: string;
-    /** The token that the fee was paid in; null for the chain's native asset. */
+    /** The token in which the fee was paid; null for the chain's native asset. */
     fee_token: string | null;
     /** JSON list of `{direction, token, counterparty, amount}`; `token` is null for the native asset. */
     transfers: string;
-    /** JSON list of what events tell of it: `{operation, asset, amount}`; null where nothing is to be told. */
+    /** JSON list of the balance changes for events, `{operation, asset, amount}`; null if there are none to report. */
     changes: string | null;
-    /** What was told of it: see `capabilities/history/telling.ts`. */
+    /** Which events were sent for it: see `capabilities/history/telling.ts`. */
     told: number;
-    /** JSON of `{signers, failed}`, for a transaction of Solana; null for others. */
+    /** JSON of `{signers, failed}` for a transaction on Solana; null for others. */
     solana: string | null;
-    /** Whether it failed in its block; null where that is not known, as of what an older release read. */
+    /** Whether it failed in its block; null if unknown, for rows that an older release wrote. */
     failed: Generated<number | null>;
   };
-  /** Transactions that activities sent as they were, by the hash under which a chain knows them. */
+  /** Transactions sent by activities, by the hash that the chain knows. */
   own_transactions: {
     organization_id: string;
     caip2: string;
@@ -414,7 +414,7 @@ export interface Schema {
     activity_id: string;
     /** Whether the installation paid for it. */
     sponsored: number;
-    /** Of the activity, once it is archived. */
+    /** Fingerprint of the activity, once it is archived. */
     fingerprint: Generated<string | null>;
     submitted_at: Generated<number | null>;
   };
@@ -423,7 +423,7 @@ export interface Schema {
     organization_id: string;
     name: string;
     effect: "EFFECT_ALLOW" | "EFFECT_DENY";
-    /** Empty: holds always. */
+    /** Empty: always true. */
     consensus: string;
     condition: string;
     time: string | null;
@@ -455,13 +455,13 @@ export interface Schema {
     condition: string;
     /** JSON list of `{any: [{type, id?}]}`. */
     required_methods: string;
-    /** The lowest of those whose condition holds applies. */
+    /** The policy with the lowest position whose condition holds applies. */
     position: number;
     notes: string | null;
     created_at: number;
     updated_at: number;
   };
-  /** Stamps of a user on an activity beyond that of the vote: proof of further credentials. */
+  /** A user's stamps on an activity in addition to that of the vote: proof of further credentials. */
   authentications: {
     id: string;
     organization_id: string;
@@ -471,15 +471,15 @@ export interface Schema {
     public_key: string;
     signature: string;
     scheme: string;
-    /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signed beside the body; null for other stamps. */
+    /** JSON `{authenticatorData, clientDataJson}` in base64url: what a passkey signs in addition to the body; null for other stamps. */
     assertion: Generated<string | null>;
-    /** When it was taken back, while the activity was open. */
+    /** When it was revoked, if the activity was still open. */
     revoked_at: Generated<number | null>;
     created_at: number;
   } & ShownCredentialColumns;
   session_profiles: {
     id: string;
-    /** A parent; its sub-organizations see it too. */
+    /** A parent; its sub-organizations can use it too. */
     organization_id: string;
     name: string;
     scope: string;
@@ -490,11 +490,11 @@ export interface Schema {
   };
   ip_allowlists: {
     organization_id: string;
-    /** The organization's own id, or that of the API key that the list is for. */
+    /** The organization's own id, or the id of the API key that the list is for. */
     id: string;
     /** Null for the organization's list. */
     api_key_id: string | null;
-    /** Of the organization's list; that of a key is in force as soon as it is there. */
+    /** For the organization's list only; the list of a key applies as soon as it exists. */
     enabled: number;
     on_evaluation_error: "ALLOW" | "DENY";
     /** JSON list of `{cidr, label?, createdAt}`, the time in milliseconds. */
@@ -507,7 +507,7 @@ export interface Schema {
     organization_id: string;
     type: "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM" | "SMART_CONTRACT_INTERFACE_TYPE_SOLANA";
     address: string;
-    /** The address as it is looked up: lowercase where the chain ignores case. */
+    /** The address in the form for look-ups: lowercase if the chain ignores case. */
     lookup: string;
     label: string;
     notes: string;
@@ -518,7 +518,7 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
-  /** Each serves one import of one user, for a day. */
+  /** Each can be used for one import by one user, for a day. */
   import_keys: {
     organization_id: string;
     id: string;
@@ -541,15 +541,15 @@ export interface Schema {
   };
   auth_proxies: {
     organization_id: string;
-    /** The configuration id that clients name. */
+    /** The configuration id that clients send. */
     id: string;
     user_id: string | null;
     policy_id: string | null;
-    /** Null while it is disabled, as the key is gone then. */
+    /** Null while it is disabled, because the key is deleted then. */
     public_key: string | null;
     /** base64. */
     sealed_key: string | null;
-    /** JSON of what was set. */
+    /** JSON of the settings. */
     settings: string;
     created_at: number;
     updated_at: number;
@@ -559,9 +559,9 @@ export interface Schema {
     organization_id: string;
     provider: string;
     client_id: string;
-    /** Lowercase hex, as the client encrypted it: what is shown. */
+    /** Lowercase hex, as the client encrypted it; shown in responses. */
     encrypted_client_secret: string;
-    /** What is used. */
+    /** The secret that is used. */
     sealed_client_secret: Uint8Array;
     created_at: number;
     updated_at: number;
@@ -572,10 +572,10 @@ export interface Schema {
     provider: string;
     project_id: string | null;
     publishable_api_key: string;
-    /** As the client encrypted them: what is shown. */
+    /** As the client encrypted them; shown in responses. */
     encrypted_secret_api_key: string;
     encrypted_private_api_key: string | null;
-    /** Both keys, which is what is used. */
+    /** Both keys, as they are used. */
     sealed_keys: Uint8Array;
     sandbox: number;
     created_at: number;
@@ -588,7 +588,7 @@ export interface Schema {
     name: string;
     /** Hex: encryption key, then signing key. */
     public_key: string;
-    /** The wallet that holds its keys; null where they are elsewhere. */
+    /** The wallet that contains its keys; null if they are elsewhere. */
     wallet_id: string | null;
     created_at: number;
     updated_at: number;
@@ -598,7 +598,7 @@ export interface Schema {
     organization_id: string;
     name: string;
     threshold: number;
-    /** Of name, threshold and members: the same set is not made twice. */
+    /** Hash of name, threshold and members; prevents duplicates. */
     fingerprint: string;
     created_at: number;
     updated_at: number;
@@ -619,9 +619,9 @@ export interface Schema {
     enable_egress: number;
     /** Whether its deployments may be in debug mode. */
     enable_debug: number;
-    /** The quorum key that was made here; null for one from elsewhere. */
+    /** The quorum key that was generated here; null for one from elsewhere. */
     quorum_key_id: string | null;
-    /** Which deployment gets the requests; null while none does. */
+    /** The deployment that gets the requests; null if none does. */
     live_deployment_id: string | null;
     deleted_at: number | null;
     created_at: number;
@@ -635,16 +635,16 @@ export interface Schema {
     /** Canonical JSON: its bytes are what was hashed. */
     manifest: string;
     qos_version: string;
-    /** As the request names it ... */
+    /** As the request names it. */
     image_url: string;
-    /** ... and what that was then, `sha256:…`. */
+    /** The digest that the URL had at that time, `sha256:…`. */
     image_digest: string;
-    /** JSON, of the credential for the image's registry; null where it takes none. */
+    /** JSON with the credential for the image's registry; null if it needs none. */
     sealed_pull_secret: string | null;
     pivot_path: string;
     /** JSON. */
     pivot_args: string;
-    /** Of the program, SHA-256, hex. */
+    /** SHA-256 of the program, in hex. */
     pivot_digest: string;
     debug_mode: number;
     health_check_type: string;
@@ -654,9 +654,9 @@ export interface Schema {
     /** When enough operators had approved the manifest; null until then. */
     approved_at: number | null;
     deleted_at: number | null;
-    /** When what it ran with was removed, after which it cannot be restored. */
+    /** When what it ran with, such as the pull secret, was removed; it cannot be restored after that. */
     cleaned_up_at: number | null;
-    /** Whether it is to run: approved and not deleted. */
+    /** Whether it must run: approved and not deleted. */
     is_wanted: number;
     created_at: number;
     updated_at: number;
@@ -671,7 +671,7 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
-  /** Keys of apps that were made here; nobody has their secrets. */
+  /** Keys of apps that were generated here; nobody has their secrets. */
   tvc_quorum_keys: {
     id: string;
     organization_id: string;
@@ -687,51 +687,51 @@ export interface Schema {
     quorum_key_id: string;
     position: number;
     operator_id: string;
-    /** Hex; for the operator's encryption key. */
+    /** Hex; encrypted to the operator's encryption key. */
     encrypted_share: string;
-    /** Of the share, SHA-256, hex. */
+    /** SHA-256 of the share, in hex. */
     digest: string;
   };
-  /** What operators handed in for a deployment: each the last one. */
+  /** The last share that each operator submitted for a deployment. */
   tvc_provisioning_shares: {
     id: string;
     organization_id: string;
     deployment_id: string;
     operator_id: string;
-    /** To which it is encrypted, hex: that of one start of a runner. */
+    /** The key to which the share is encrypted, in hex: that of one start of a runner. */
     ephemeral_public_key: string;
     /** Hex. */
     share: string;
-    /** Of the manifest, hex: r || s. */
+    /** Signature of the manifest, in hex: r || s. */
     signature: string;
     created_at: number;
     updated_at: number;
   };
-  /** Which server runs a deployment, and how that goes. */
+  /** Which server runs a deployment, and its state. */
   tvc_runs: {
     organization_id: string;
     deployment_id: string;
     runner_id: string;
-    /** After that another server may run it, and nothing is known of it. */
+    /** After this time another server may run it, and its state is unknown. */
     leased_until: number;
     ready_replicas: number;
-    /** JSON: the document about the key that its runner receives shares with; null where it takes none, or has no key yet. */
+    /** JSON: the attestation of the key to which shares for its runner are encrypted; null if it takes none, or has no key yet. */
     provisioning: string | null;
     /** Whether its runner has the quorum key. */
     is_provisioned: number;
     created_at: number;
-    /** When `ready_replicas` or the provisioning changed last. */
+    /** When `ready_replicas` or the provisioning last changed. */
     updated_at: number;
   };
   on_ramp_transactions: {
     id: string;
     organization_id: string;
-    /** One of the organization or of its parent, which may be deleted since. */
+    /** A credential of the organization or of its parent, which may have been deleted since. */
     credential_id: string;
     provider: string;
     sandbox: number;
     status: string;
-    /** Where it pays to; null where an earlier version began it. */
+    /** The address that it pays to; null if an earlier version began it. */
     wallet_address: string | null;
     created_at: number;
     updated_at: number;
@@ -742,14 +742,14 @@ export interface Schema {
     status: "CREATED" | "ACCEPTED" | "REVOKED";
     receiver_name: string;
     receiver_email: string;
-    /** JSON list; a tag that was deleted since stays in it. */
+    /** JSON list; may contain tags that have been deleted since. */
     receiver_tag_ids: string;
     access_type: string;
-    /** Who invited, still or no longer a user. */
+    /** The user who invited, who may have been deleted since. */
     sender_user_id: string;
-    /** Hex of the SHA-256 of the token that was mailed; null where none was. */
+    /** Hex of the SHA-256 of the token that was mailed; null if none was. */
     token_hash: string | null;
-    /** Null where there is no token. */
+    /** Null if there is no token. */
     expires_at: number | null;
     created_at: number;
     updated_at: number;
@@ -773,7 +773,7 @@ export interface Schema {
     path: string;
     address_format: string;
     address: string;
-    /** The address as it is looked up: in its one spelling. */
+    /** The address in its canonical form. */
     lookup: string;
     /** Lowercase hex: compressed, or the 32 bytes of an Ed25519 key. */
     public_key: string;
@@ -782,71 +782,74 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
-  /** Mail that was asked for. What is in it is sealed with its job. */
+  /** Mail that was requested. Its content is sealed with its job. */
   mails: {
-    /** Who asked for it. */
+    /** The organization that requested it. */
     organization_id: string;
-    /** Its Message-ID derives from it. */
+    /** The Message-ID is derived from it. */
     id: string;
     to_address: string;
-    /** The provider's, null until it is known what became of the mail. */
+    /** The provider's id; null until the outcome is known. */
     message_id: string | null;
     created_at: number;
   };
-  /** Transactions that are signed, and what became of them. */
+  /** Signed transactions and their outcomes. */
   send_transactions: {
     organization_id: string;
     id: string;
-    /** The activity that it was signed for. */
+    /** The activity that signed it. */
     activity_id: string;
-    /** In its one spelling. */
+    /** In its canonical form. */
     caip2: string;
     status: "INITIALIZED" | "BROADCASTING" | "INCLUDED" | "FAILED";
-    /** As it is given to nodes. */
+    /** As it is sent to nodes. */
     signed_transaction: Uint8Array;
-    /** By which the chain knows it. */
+    /** The hash by which the chain knows it. */
     transaction_hash: string;
     sponsored: number;
-    /** JSON, as the API shows it. */
+    /** JSON, as in the API. */
     error: string | null;
-    /** JSON: what whoever follows it remembers from one look to the next. */
+    /** JSON: state that the job which follows it keeps between checks. */
     progress: string | null;
-    /** When it was given to a node last. */
+    /** When it was last sent to a node. */
     sent_at: number | null;
     created_at: number;
     updated_at: number;
   };
-  /** Nonces of accounts, taken by transactions that a block may still have, or lose again. */
+  /** Nonces used by transactions that may still be included in a block, or lost in a reorganization. */
   send_nonces: {
     organization_id: string;
     caip2: string;
     /** Lowercase. */
     address: string;
     nonce: number;
-    /** Of the row in `send_transactions`. */
+    /** The id of the row in `send_transactions`. */
     send_id: string;
     created_at: number;
   };
-  /** Transactions that the installation pays for, beside their rows in `send_transactions`. */
+  /** Transactions that the installation pays for, in addition to their rows in `send_transactions`. */
   sponsored_sends: {
     organization_id: string;
     id: string;
     caip2: string;
-    /** The installation's account that pays; lowercase for Ethereum chains. */
+    /** The installation's account that pays; lowercase on Ethereum chains. */
     payer: string;
     /** What is paid for. */
     purpose: string;
     /** JSON: what is sent. */
     plan: string;
-    /** Of one queue one transaction at a time is on its way: the account whose calls are paid for; its own id where it waits for no other. */
+    /**
+     * At most one transaction of a queue is in flight. The queue is the account whose calls are paid for, or the row's own id if it waits
+     * for no other.
+     */
     queue: string;
-    /** When others were let before it, as its turn had not come; 0 for never. */
+    /** When it was last passed over because its turn had not come; 0 for never. */
     put_off_at: number;
-    /** When it came to its end; null while it is followed. */
+    /** When it reached its final state; null while it is followed. */
     ended_at: number | null;
     created_at: number;
   };
-  /** As `send_nonces`, of the installation's own accounts. */
+  /** Like `send_nonces`, for the installation's own accounts. */
   sponsor_nonces: {
     caip2: string;
     address: string;
@@ -854,43 +857,43 @@ export interface Schema {
     send_id: string;
     created_at: number;
   };
-  /** What parents limit sponsoring to. */
+  /** Parents' limits on sponsoring. */
   gas_usage_configs: {
     organization_id: string;
     id: string;
-    /** US dollars as they were written; `0` for no limit. */
+    /** US dollars as they were entered; `0` for no limit. */
     org_limit_usd: string;
     sub_org_limit_usd: string;
     window_minutes: number;
     enabled: number;
-    /** Whether the rent of accounts is paid that sponsored transactions create on Solana. */
+    /** Whether the installation pays the rent of accounts that sponsored transactions create on Solana. */
     pays_rent: number;
     created_at: number;
     updated_at: number;
   };
-  /** What sponsoring costs by the minute; a parent's rows have its sub-organizations' cost too. */
+  /** Costs of sponsoring by minute; a parent's rows include its sub-organizations' costs. */
   gas_usage: {
     organization_id: string;
-    /** Since 1970. */
+    /** Minutes since 1970. */
     minute: number;
     /** Millionths of a US dollar. */
     micro_usd: number;
   };
-  /** Each sponsored transaction's part in that: at first the most that it can cost, then what it did. */
+  /** The share of each sponsored transaction in that: at first the most that it can cost, then the actual cost. */
   gas_costs: {
     organization_id: string;
-    /** Of the row in `send_transactions`. */
+    /** The id of the row in `send_transactions`. */
     send_id: string;
     parent_id: string | null;
     minute: number;
-    /** US dollars for one unit of the chain's asset. */
+    /** US dollars per unit of the chain's asset. */
     native_price: string;
     micro_usd: number;
   };
-  /** Vaults of the catalog beside those of the configuration: what `keystead earn import` took. */
+  /** Vaults of the catalog that are not in the configuration: those added by `keystead earn import`. */
   earn_vaults: {
     caip2: string;
-    /** Lowercase, as all addresses of earn. */
+    /** Lowercase, like all addresses of earn. */
     vault_address: string;
     provider: string;
     name: string;
@@ -898,17 +901,17 @@ export interface Schema {
     created_at: number;
     updated_at: number;
   };
-  /** What one whole share of a vault was worth. */
+  /** The value of one whole share of a vault over time. */
   earn_share_prices: {
     caip2: string;
     vault_address: string;
     /** Seconds. */
     block_timestamp: number;
     block_number: number;
-    /** Of the asset, in digits. */
+    /** Amount of the asset, in digits. */
     assets_per_share: string;
   };
-  /** Wrappers that organizations have over vaults. */
+  /** Organizations' wrappers over vaults. */
   earn_wrappers: {
     organization_id: string;
     wrapper_address: string;
@@ -925,34 +928,34 @@ export interface Schema {
     service_fee_bps: number;
     client_fee_wallet: string;
     deposits_disabled: number;
-    /** The last one. */
+    /** The last deployment. */
     deploy_request_id: string;
     created_at: number;
     updated_at: number;
   };
-  /** What was asked of wrappers, by the id of its last transaction. */
+  /** Requests to wrappers, by the id of their last transaction. */
   earn_requests: {
     organization_id: string;
     id: string;
     kind: "DEPLOY" | "DEPOSIT" | "WITHDRAW" | "CLAIM";
     wrapper_address: string;
-    /** Whose it is; empty for a deployment. */
+    /** The depositor's wallet; empty for a deployment. */
     wallet_address: string;
-    /** Of the asset, in digits, or MAX; empty for a deployment. */
+    /** Amount of the asset in digits, or MAX; empty for a deployment. */
     amount: string;
     status: "PENDING" | "COMPLETED" | "FAILED";
     /** Empty until there is one. */
     transaction_hash: string;
     error: string | null;
     /**
-     * What it changed in the totals of its position, as JSON, with the block as of which it was read what a withdrawal of everything left;
-     * null where that is nothing, or is in what was read with such a one.
+     * JSON of what the request changed in the totals of its position, with the block at which the remainder was read after a withdrawal of
+     * everything; null if it changed nothing, or if such a reading already includes it.
      */
     booked: string | null;
     created_at: number;
     updated_at: number;
   };
-  /** What came into a wrapper from a wallet and went back to it since it had nothing there. */
+  /** What a wallet deposited into a wrapper and withdrew from it since its balance there was last zero. */
   earn_positions: {
     organization_id: string;
     wallet_address: string;
@@ -960,32 +963,32 @@ export interface Schema {
     /** Digits. */
     total_deposited: string;
     total_withdrawn: string;
-    /** The block by which they were read from the chain, when all was withdrawn; 0 for never. */
+    /** The block at which the totals were read from the chain, when everything was withdrawn; 0 for never. */
     read_at_block: number;
     created_at: number;
     updated_at: number;
   };
-  /** What parents take of swaps, theirs and those of their sub-organizations. */
+  /** Parents' fees on swaps, their own and those of their sub-organizations. */
   swap_configs: {
     organization_id: string;
-    /** Digits; null where none was given. */
+    /** Digits; null if not set. */
     fee_bps: string | null;
     stable_fee_bps: string | null;
-    /** Null where there is nobody to receive. */
+    /** Null if no receiver is set. */
     receiver: string | null;
-    /** That of the wallet which was made for it; it is used again. */
+    /** The address of the wallet that was created as receiver; reused later. */
     made_receiver: string | null;
     created_at: number;
     updated_at: number;
   };
-  /** What providers offered, until it is used or thrown away. */
+  /** Offers of providers, until they are used or discarded. */
   swap_quotes: {
     organization_id: string;
     id: string;
-    /** What the identifier is the hash of: JSON, with what the client was told. */
+    /** JSON that the identifier is the hash of, including what the response told the client. */
     terms: string;
     provider: string;
-    /** JSON: what the provider wants called, as it was checked. */
+    /** JSON: the calls that the provider wants made, as they were checked. */
     offer: string;
     expires_at: number;
     created_at: number;
@@ -996,20 +999,20 @@ export interface Schema {
     /** The fingerprint of its activity. */
     id: string;
     quote_id: string;
-    /** Of its transaction. */
+    /** The id of its transaction. */
     send_id: string;
     provider: string;
     provider_request_id: string;
     kind: "SAME_CHAIN" | "CROSS_CHAIN";
     wallet_address: string;
-    /** CAIP-19, both. */
+    /** Both are CAIP-19. */
     input_token: string;
     output_token: string;
     input_amount: string;
     status: "PENDING" | "COMPLETED" | "FAILED";
-    /** What came in, in digits, once it is known. */
+    /** The amount received, in digits, once it is known. */
     output_amount: string | null;
-    /** JSON, each: what the provider says of the other chain, and why it failed. */
+    /** JSON each: the provider's information on the other chain, and why the swap failed. */
     destination_hashes: string | null;
     refund: string | null;
     error: string | null;
@@ -1018,9 +1021,9 @@ export interface Schema {
   };
   email_events: {
     organization_id: string;
-    /** Carries the time of the event, so that events sort by it. */
+    /** Contains the time of the event, so that events sort by it. */
     id: string;
-    /** What told of the event; the same is counted once. */
+    /** Identifies what reported the event; the same event is counted once. */
     source: string;
     /** The recipient's address in lowercase. */
     lookup: string;
@@ -1032,19 +1035,19 @@ export interface Schema {
     /** JSON. */
     details: string;
     occurred_at: number;
-    /** When it was told. */
+    /** When it was reported. */
     created_at: number;
   };
-  /** Lines of the audit stream that a sink does not have yet. */
+  /** Lines of the audit stream that have not reached a sink yet. */
   audit_lines: {
     sink: string;
-    /** Given by the database: in the order of an organization's commits. */
+    /** Assigned by the database, in the order of an organization's commits. */
     seq: Generated<number>;
     organization_id: string;
     /** One JSON object. */
     line: string;
     created_at: number;
   };
-  /** Which server takes lines to a sink. */
+  /** Which server sends lines to a sink. */
   audit_sinks: { name: string; owner: string; leased_until: number };
 }

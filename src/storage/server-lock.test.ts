@@ -44,7 +44,7 @@ describe("the lock of a folder", () => {
 
   it("is released where the name of its holder cannot be removed", (test) => {
     const lock = ServerLock.take(folder, holder);
-    // As a disk answers that was mounted anew for reading alone.
+    // The error of a disk that was remounted read-only.
     test.mock.method(fs, "rmSync", (path: string) => {
       throw Object.assign(new Error(`EROFS: read-only file system, rm '${path}'`), { code: "EROFS", syscall: "rm" });
     });
@@ -62,7 +62,7 @@ describe("the lock of a folder", () => {
   });
 
   it("says which file it is that another user's command left", (test) => {
-    // As the system answers whom it does not let: tests may run as root, whom it lets.
+    // The error of a missing permission. Tests may run as root, who has all permissions.
     test.mock.method(fs, "accessSync", (path: string) => {
       throw Object.assign(new Error(`EACCES: permission denied, access '${path}'`), {
         code: "EACCES",

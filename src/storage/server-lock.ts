@@ -4,12 +4,12 @@ import { DatabaseSync } from "node:sqlite";
 import { isLocked, translate } from "./failure.ts";
 import { createForOwner } from "./sqlite-files.ts";
 
-/** In the folder, locked or not. */
+/** These may exist in the folder whether it is locked or not. */
 export const LOCK_FILES = ["server.lock", "archive.lock"] as const;
 
-/** Who has a folder to itself. */
+/** The process that holds the lock of a folder. */
 export interface LockHolder {
-  /** What it was started as: `serve`, `init`. */
+  /** The command that it runs: `serve`, `init`. */
   command: string;
   pid: number;
   host: string;
@@ -19,7 +19,7 @@ export interface LockHolder {
   baseUrl?: string;
 }
 
-/** Another process has the folder; who, if it has told already. */
+/** Another process has locked the folder. Names the process if it has already written its details. */
 export class FolderInUse extends Error {
   readonly holder: LockHolder | undefined;
 
@@ -30,10 +30,9 @@ export class FolderInUse extends Error {
 }
 
 /**
- * One server for each folder with a SQLite database, and beside it one archive command. The lock is SQLite's own exclusive one
- * on an empty database in that folder, so that the system takes it back from a process that ends in whatever way. Who holds it
- * stands in a file of its own: nobody else can read a database that is locked, and this process must not open the locked file a
- * second time.
+ * Allows one server per folder with a SQLite database, and one archive command beside it. The lock is SQLite's own exclusive lock on an
+ * empty database in that folder, so the system releases it however the process ends. The holder's details are in a separate file, because
+ * nobody else can read a locked database, and this process must not open the locked file a second time.
  */
 export class ServerLock {
   readonly #database: DatabaseSync;
@@ -46,7 +45,7 @@ export class ServerLock {
     this.#holder = holder;
   }
 
-  /** @throws FolderInUse, or DatabaseFailure or what the system says when there can be no lock at all */
+  /** @throws FolderInUse; DatabaseFailure or a system error if the lock cannot be created */
   static take(folder: string, holder: LockHolder, what: "server" | "archive" = "server"): ServerLock {
     const holderFile = join(folder, `${what}.lock.json`);
     try {
@@ -61,7 +60,7 @@ export class ServerLock {
     }
   }
 
-  /** Adds where the server is reached. */
+  /** Adds the address of the server. */
   tellBaseUrl(baseUrl: string): void {
     this.#holder = { ...this.#holder, baseUrl };
     this.#tell();
@@ -72,7 +71,7 @@ export class ServerLock {
     try {
       rmSync(this.#holderFile, { force: true });
     } catch {
-      // On a disk that takes no writes. The name means nothing without the lock, and who takes that next writes its own.
+      // The disk accepts no writes. The file means nothing without the lock, and the next holder overwrites it.
     }
     this.#database.close();
   }
@@ -86,7 +85,7 @@ export class ServerLock {
 
 function lockExclusively(file: string): DatabaseSync {
   createForOwner(file);
-  // A command that another user ran may have left it to that user. The system says which file it is, and SQLite does not.
+  // A command that another user ran may have created a file that belongs to that user. The system's error names the file; SQLite's does not.
   accessSync(file, constants.R_OK | constants.W_OK);
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
@@ -102,7 +101,7 @@ function readHolder(file: string): LockHolder | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as LockHolder;
   } catch {
-    // It has the lock and has not written the file yet.
+    // The holder has the lock and has not written the file yet.
     return undefined;
   }
 }

@@ -7,7 +7,7 @@ import { SharedReads } from "./shared-reads.ts";
 const read = (sql: string, ...parameters: unknown[]) => ({ sql, parameters, isRead: true, isLasting: true });
 const unique = (...parameters: unknown[]) => ({ ...read("one", ...parameters), together: "many" });
 
-/** Notes what is sent; each statement is answered when `answer` is called, by its number among all that were sent. */
+/** Records the statements that are sent. `answer` answers one, by its number among all that were sent. */
 function noted() {
   const sent: { sql: string; parameters: unknown[]; answer: (rows: Rows) => void; refuse: (error: Error) => void }[] =
     [];

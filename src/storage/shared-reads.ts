@@ -4,16 +4,16 @@ import { type Asked, asked, type Rows, type Send, sendTogether } from "./gathere
 import { keyOfQuery } from "./kept-reads.ts";
 
 /**
- * Asks once for what several ask at the same time. A statement leaves at the end of the turn of the event loop in which it was asked for
- * and serves all who asked for the same in that turn, so an answer is never older than its question. Nothing is kept: the next turn asks anew.
+ * Runs a query once for all callers that make it at the same time. A statement is sent at the end of the turn of the event loop in which it
+ * was made and answers all callers of that turn, so an answer is never older than its question. Nothing is kept for the next turn.
  */
 export class SharedReads {
   readonly #begin: () => Send;
-  /** What is asked for in this turn, by statement and parameters. */
+  /** The queries of this turn, by statement and parameters. */
   #asked = new Map<string, Asked>();
   readonly #sendSoon = onceATurn(() => this.#sendAll());
 
-  /** @param begin called once for the statements of a turn; what it gives sends each of them */
+  /** @param begin called once for the statements of a turn; returns the function that sends each of them */
   constructor(begin: () => Send) {
     this.#begin = begin;
   }
@@ -23,7 +23,7 @@ export class SharedReads {
     const rows = await (key === undefined
       ? this.#begin()(query.sql, query.parameters as unknown[])
       : this.#together(key, query));
-    // An array for each: whoever asks may put it in order.
+    // A separate array for each caller, who may sort it.
     return rows.slice() as Row[];
   }
 

@@ -25,7 +25,7 @@ describe("the files of an open SQLite database", () => {
     test.after(() => database.close());
     await database.migrate();
     await write(database, "there");
-    // Within one turn: no timer of the watch can run in between.
+    // Within one turn of the event loop, so that no timer of the watch runs in between.
     const writing = database.transact(undefined, async (tx) => {
       await tx.insertInto("installation").values({ name: "gone", value: "gone" }).execute();
       renameSync(file, `${file}.gone`);
@@ -63,7 +63,7 @@ describe("the files of an open SQLite database", () => {
   it("keep their locks, so that no other process takes itself for the only one", async (test) => {
     const file = join(folder, "locked.db");
     await openDatabase({ url: `sqlite:${file}` }).close();
-    // Twice, as a second connection must not cost the first its locks.
+    // Twice, because a second connection must not release the locks of the first.
     const database = openDatabase({ url: `sqlite:${file}` });
     test.after(() => database.close());
     const script = `

@@ -6,23 +6,24 @@ import { makeFolder } from "../kernel/make-folder.ts";
 import { DatabaseFailure, SQLITE_FULL, translate } from "./failure.ts";
 
 /*
- * POSIX takes all locks of a process on a file away as soon as the process closes any descriptor of it. A file that SQLite may
- * have open is therefore looked at with stat alone, never opened here: without its locks another process would take itself for
- * the last one, and remove the write-ahead log.
+ * POSIX releases all locks that a process holds on a file as soon as the process closes any descriptor of it. So this module checks a
+ * file that SQLite may have open only with stat, and never opens it. Without the locks, another process would conclude that it is the
+ * last user of the database, and remove the write-ahead log.
  */
 
-/** Makes the file if it is missing. SQLite gives the files beside it, -wal and -shm, the rights of this one. */
+/** Creates the file if it is missing. SQLite creates the files beside it, -wal and -shm, with the same permissions. */
 export function createForOwner(file: string): void {
   if (existsSync(file)) return;
   makeFolder(dirname(file), 0o700);
   closeSync(openSync(file, "a", 0o600));
 }
 
-/** Whether the file is where nothing can be written. */
+/** Whether the file is on a disk that is read-only. */
 export function isOnReadOnlyDisk(file: string): boolean {
   try {
     accessSync(dirname(file), constants.W_OK);
-    // Of a disk that became read-only because of a fault, opening alone may tell. No locks are taken on the log that closing it could end.
+    // If a disk became read-only because of a fault, only opening a file may reveal it. SQLite has no locks on the log, so closing it here
+    // releases none.
     closeSync(openSync(`${file}-wal`, "r+"));
     return false;
   } catch (error) {
@@ -32,14 +33,13 @@ export function isOnReadOnlyDisk(file: string): boolean {
 
 interface OpenFile {
   path: string;
-  /** Undefined where there is none. */
+  /** Undefined if the file does not exist. */
   identity: string | undefined;
 }
 
 /**
- * Tells whether the files that SQLite has open are still those at their paths. One that was removed or replaced goes on taking
- * writes which nobody will ever read again, so nothing is to be read or written any more: only a restart opens what is there
- * now.
+ * Detects whether the files that SQLite has open are still those at their paths. A file that was removed or replaced still accepts writes,
+ * but nobody will ever read them. From then on all reads and writes are refused; only a restart opens the current file.
  */
 export class SqliteFiles {
   readonly #real: string;
@@ -48,37 +48,37 @@ export class SqliteFiles {
   #watch: NodeJS.Timeout | undefined;
   #lost: { path: string; reason: string } | undefined;
 
-  /** Before SQLite opens the file, which is made if it is missing. */
+  /** Call it before SQLite opens the file, which is created if it is missing. */
   constructor(file: string, onLost: (path: string, reason: string) => void) {
     createForOwner(file);
-    // SQLite follows links once, and keeps the log beside what they lead to.
+    // SQLite resolves links once, and keeps the log beside the resolved file.
     this.#real = realpathSync(file);
     this.#files = [...new Set([file, this.#real])].map(openFile);
     this.#onLost = onLost;
   }
 
-  /** SQLite has opened the file and its log: from now on no other file can get the identity of one of them. */
+  /** Call it after SQLite has opened the file and its log. From then on no other file can get the identity of one of them. */
   watch(): void {
     this.#files.push(...["-wal", "-shm"].map((suffix) => openFile(this.#real + suffix)));
     this.check();
     this.#watch = setInterval(() => this.#look(), FILE_WATCH_MS).unref();
   }
 
-  /** @throws DatabaseFailure once a file was found removed or replaced; it does not look again. */
+  /** @throws DatabaseFailure if a file was found removed or replaced earlier; does not check again. */
   refuseIfLost(): void {
     if (this.#lost === undefined) return;
     const { path, reason } = this.#lost;
     throw new DatabaseFailure("lost", new Error(`${path} is not the file that was opened`), reason);
   }
 
-  /** Looks, in some microseconds. @throws DatabaseFailure */
+  /** Checks the files, which takes some microseconds. @throws DatabaseFailure */
   check(): void {
     this.#look();
     this.refuseIfLost();
   }
 
   /**
-   * A small write may find room in what the log has already, where commits find none.
+   * A small write may fit into space that the log already has, although commits find no room.
    *
    * @throws DatabaseFailure
    */
@@ -102,7 +102,7 @@ export class SqliteFiles {
 const LOST =
   "has a file that was removed or replaced while the server ran; put the right one back and restart the server";
 
-/** It may be in its place all the same, and out of reach: an operator must not go looking for another one then. */
+/** Why the file is lost. If it is in its place but inaccessible, the reason says so, so that the operator does not search for another file. */
 function whyLost(path: string): string {
   try {
     statSync(path, { throwIfNoEntry: false });
@@ -120,12 +120,12 @@ function identityOf(path: string): string | undefined {
     const { dev, ino } = statSync(path, { bigint: true });
     return `${dev}:${ino}`;
   } catch {
-    // Whatever the reason: nobody else finds it there either.
+    // Whatever the reason, nobody else can open it either.
     return undefined;
   }
 }
 
-/** Where a commit would find no room beside the file. @throws DatabaseFailure */
+/** Checks that a commit finds room on the file's disk. @throws DatabaseFailure */
 export function refuseIfFull(file: string): void {
   const free = freeBytesAt(dirname(file));
   if (free === undefined || free >= SQLITE_LEAST_FREE_BYTES) return;

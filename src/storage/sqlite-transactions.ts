@@ -11,14 +11,14 @@ import type { Schema } from "./schema.ts";
 import type { SqliteConnection } from "./sqlite.ts";
 import { transactorOn } from "./transactor.ts";
 
-/** The connection that writes, and what is to be done around its use. */
+/** The connection that writes, and hooks around its use. */
 export interface SqliteWriter {
   writer: SqliteConnection;
-  /** What makes commits durable; nothing does in memory. */
+  /** Makes commits durable; undefined for an in-memory database. */
   log: DurableLog | undefined;
-  /** Before a read or a transaction; it may refuse, or have to be waited for. */
+  /** Called before a read or a transaction; may throw, or return a promise to wait for. */
   beforeUse: () => Promise<void> | void;
-  /** Before anybody is told of the commit; it may refuse. */
+  /** Called before the commit is reported to anybody; may throw. */
   afterCommit: () => void;
   afterUse: () => void;
 }
@@ -46,7 +46,8 @@ export async function beginSqlite(
     inUse = false;
   };
   return {
-    // SQLite ends the transaction by itself after some failures; what is done then is nowhere kept.
+    // SQLite ends the transaction itself after some failures, and what is written after that is not rolled back. NaN never equals an earlier count,
+    // so the whole transaction is run again.
     written: () => (connection.inTransaction ? connection.written : Number.NaN),
     savepoint: async (next) => {
       batch.begun(next);
@@ -71,7 +72,7 @@ export async function beginSqlite(
     },
     rollback: async () => {
       try {
-        // SQLite ends the transaction by itself after some failures, a full disk among them.
+        // SQLite ends the transaction itself after some failures, such as a full disk.
         if (connection.inTransaction) connection.exec("rollback");
       } finally {
         giveBack();
@@ -81,12 +82,12 @@ export async function beginSqlite(
   };
 }
 
-/** Of SQLite there is one writer anyway. */
+/** SQLite has a single writer anyway. */
 const noScope = async () => {};
 
 const LOCK_POLL_MS = 10;
 
-/** Waits for another process that writes without keeping this one from anything else. */
+/** Waits for another process that is writing, without blocking this process. */
 async function beginWhenFree(connection: SqliteConnection): Promise<void> {
   const deadline = performance.now() + SQLITE_LOCK_DEADLINE_MS;
   for (;;) {

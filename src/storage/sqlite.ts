@@ -5,20 +5,20 @@ import { isOfFile, translate } from "./failure.ts";
 import { createForOwner, isOnReadOnlyDisk } from "./sqlite-files.ts";
 
 const MAX_STATEMENTS = 512;
-/** Pages kept in memory, for each connection. */
+/** Page cache of each connection. */
 const CACHE_KIBIBYTES = 16 * 1024;
 /**
- * Pages of 4 KiB in the write-ahead log before they are copied into the database. The same pages are written again and
- * again, so the longer the log, the fewer are copied.
+ * The write-ahead log is copied into the database after this many pages of 4 KiB. The same pages are written repeatedly, so a longer log
+ * means fewer copies.
  */
 const CHECKPOINT_PAGES = 8000;
 
-/** How long opening waits for another process that opens, closes or migrates; nothing else goes on meanwhile. */
+/** How long opening waits for another process that opens, closes or migrates; this process is blocked meanwhile. */
 export const OPENING_WAIT_MS = 5000;
 
 /**
- * Opens a file, or `:memory:`. The pragmas keep the file whole whatever happens, and every reference checked; a commit is durable once the log is
- * synced (`DurableLog`).
+ * Opens a file, or `:memory:`. The pragmas keep the file consistent after any crash and check every reference. A commit is durable once the
+ * log is synced (`DurableLog`).
  */
 export function openSqlite(file: string): SqliteConnection {
   try {
@@ -26,7 +26,7 @@ export function openSqlite(file: string): SqliteConnection {
     const database = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: OPENING_WAIT_MS });
     database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma temp_store = memory;");
     database.exec(`pragma cache_size = -${CACHE_KIBIBYTES}; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES};`);
-    // The first read opens the log, or makes it.
+    // The first read opens the log, or creates it.
     database.exec("select 1 from sqlite_master");
     return new SqliteConnection(database);
   } catch (error) {
@@ -34,13 +34,13 @@ export function openSqlite(file: string): SqliteConnection {
   }
 }
 
-/** SQLite does not say why a file cannot be written; the system tells where it is for a disk that is read-only. */
+/** SQLite does not say why a file cannot be written. If the disk is read-only, this adds the system's code to the error. */
 function translateAt(file: string | null, error: unknown): unknown {
   if (file !== null && isOfFile(error) && isOnReadOnlyDisk(file)) Object.assign(error as Error, { code: "EROFS" });
   return translate(error);
 }
 
-/** One SQLite connection. The calls are synchronous underneath; the promises are there for the shape that both databases have in common. */
+/** One SQLite connection. The calls are synchronous; the promises only match the interface that both databases share. */
 export class SqliteConnection implements Connection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, Statement>();
@@ -50,12 +50,12 @@ export class SqliteConnection implements Connection {
     this.#database = database;
   }
 
-  /** How many statements were run that may write. */
+  /** How many statements ran that may write. */
   get written(): number {
     return this.#written;
   }
 
-  /** Another one means that somebody else wrote to the file. */
+  /** Changes when another connection has written to the file. */
   dataVersion(): number {
     try {
       const [row] = this.#prepare("pragma data_version").all() as [{ data_version: number }];
@@ -84,7 +84,7 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /** Runs a statement without parameters or rows: BEGIN, SAVEPOINT and the like. */
+  /** Runs a statement without parameters or rows, such as BEGIN or SAVEPOINT. */
   exec(sql: string): void {
     try {
       this.#prepare(sql).run();
@@ -93,7 +93,7 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /** How long a statement waits for locks of other processes; the whole process waits with it. */
+  /** How long a statement waits for locks of other processes; it blocks the whole process. */
   waitForLocks(ms: number): void {
     this.exec(`pragma busy_timeout = ${ms}`);
   }
@@ -116,11 +116,11 @@ export class SqliteConnection implements Connection {
     return translateAt(this.#database.isOpen ? this.#database.location() : null, error);
   }
 
-  /** For one run of it. */
+  /** For a single run of the statement. */
   #prepare(sql: string): StatementSync {
     let known = this.#statements.get(sql);
     if (!known) {
-      // Lists of different lengths make ever new texts; dropping all of them now and then keeps memory flat.
+      // Lists of different lengths make ever new statements. Clearing the cache now and then bounds memory.
       if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
       known = { statement: this.#database.prepare(sql), isRead: /^\s*(?:select|pragma data_version)\b/i.test(sql) };
       this.#statements.set(sql, known);

@@ -45,10 +45,10 @@ describe("a PostgreSQL database that grows from nothing", () => {
       `execute look_up ('${organizationId}', 'unknown')`,
       `execute look_up_many (array['${organizationId}', '${organizationId}'], array['unknown', 'unknown too'])`,
     ];
-    // After five plans for the values alone comes one for all values, and stays.
+    // PostgreSQL makes five plans for specific values, and then a generic one, which it keeps.
     for (let times = 0; times < 6; times++) for (const execute of executes) await client.query(execute);
     for (let commit = 1; commit < COMMITS; commit++) await addActivities();
-    // The statistics follow the commits, beside them.
+    // The statistics are taken in the background after commits.
     while (!(await hasStatistics())) await new Promise(setImmediate);
     for (const execute of executes) {
       const { rows } = await client.query(`explain ${execute}`);
@@ -56,7 +56,7 @@ describe("a PostgreSQL database that grows from nothing", () => {
     }
   });
 
-  /** The statements of the look-up, for one and for several. */
+  /** The statements of the look-up, for one caller and for several. */
   const lookUps = async () => {
     const asked: Query[] = [];
     const all = async (query: Query) => {
@@ -112,7 +112,7 @@ it("a database that is closed is done with the table that is under way, and begi
   for (let commit = 0; commit < COMMITS; commit++) statistics.noteCommit();
   await begun;
   const ended = statistics.ended();
-  // Commits that were on their way count no more.
+  // Commits that were still in flight no longer count.
   for (let commit = 0; commit < 10 * COMMITS; commit++) statistics.noteCommit();
   goOn();
   await ended;

@@ -1,8 +1,8 @@
 import type { PostgresConnection } from "./postgres.ts";
 
-/** After so many commits tables that were empty have grown to where another index is the better one. */
+/** After these numbers of commits, tables that were empty have grown so much that another index is better. */
 const COMMITS_BEFORE = [100, 1_000, 10_000];
-/** Rows, as the last statistics tell; of larger tables PostgreSQL's own are near enough to the truth. */
+/** Rows, according to the last statistics. For larger tables PostgreSQL's own statistics are accurate enough. */
 const LARGEST = 100_000;
 
 const GROWING_TABLES = `
@@ -10,9 +10,8 @@ const GROWING_TABLES = `
   where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and c.reltuples < ${LARGEST}`;
 
 /**
- * PostgreSQL chooses indexes by statistics, which it takes by itself only a minute after a table grew. A new installation
- * grows from nothing within that minute, on plans that were made for empty tables; so its statistics are taken as commits
- * add up.
+ * PostgreSQL chooses indexes by statistics, which it updates only a minute after a table has grown. A new installation grows from nothing
+ * within that minute, with plans that were made for empty tables. So this updates the statistics as commits add up.
  */
 export class GrowingStatistics {
   readonly #connection: Pick<PostgresConnection, "all" | "exec">;
@@ -30,7 +29,7 @@ export class GrowingStatistics {
     if (COMMITS_BEFORE.includes(this.#commits)) this.#underWay = this.#underWay.then(() => this.#take());
   }
 
-  /** Begins no more of them; resolves when those of the table that is under way are taken. */
+  /** Starts no further updates; resolves when the one in progress is done. */
   ended(): Promise<void> {
     this.#isEnding = true;
     return this.#underWay;
@@ -44,7 +43,7 @@ export class GrowingStatistics {
         await this.#connection.exec(`analyze ${name}`);
       }
     } catch {
-      // They only make it faster, and PostgreSQL comes to it by itself.
+      // Statistics only improve speed, and PostgreSQL updates them itself later.
     }
   }
 }

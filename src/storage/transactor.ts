@@ -4,7 +4,7 @@ import type { DatabaseKind, Known, LaterWrite, Query, Reader, StoredRow, Transac
 import type { AfterCommit, OpenTransaction } from "./group-commit.ts";
 import type { Schema } from "./schema.ts";
 
-/** What one function of a transaction is given, which ends with it. */
+/** The handle for one function of a transaction; unusable once the function ends. */
 export function transactorOn(
   kind: DatabaseKind,
   batch: Batch,

@@ -1,16 +1,16 @@
 import { fail } from "../../kernel/errors.ts";
 
-/** Refuses a transaction for what follows the request field's name in the error. */
+/** Rejects a transaction. `reason` follows the name of the request field in the error. */
 export type Refuse = (reason: string) => never;
 
-/** What refuses the request's `field` with TRANSACTION_INVALID. */
+/** A function that rejects the request's `field` with TRANSACTION_INVALID. */
 export function refusalOf(field: string): Refuse {
   return (reason) => fail("TRANSACTION_INVALID", { field, reason });
 }
 
-/** Reads Bitcoin's serialisation from front to back. What it hands out are views of the same bytes. */
+/** Reads Bitcoin's serialization from front to back. The returned buffers are views of the same bytes. */
 export interface ByteReader {
-  /** All of them. */
+  /** The whole input. */
   readonly bytes: Buffer;
   readonly offset: () => number;
   readonly isAtEnd: () => boolean;
@@ -21,12 +21,12 @@ export interface ByteReader {
   readonly uint64: () => bigint;
   /** An integer of 1, 3, 5 or 9 bytes in its shortest form, at most 2^53 - 1. */
   readonly compactSize: () => number;
-  /** As many bytes as the CompactSize before them says. */
+  /** A CompactSize, and as many bytes as it says. */
   readonly sized: () => Buffer;
 }
 
 const FIRST_WIDE_SIZE = 0xfd;
-/** Widths of the integers that follow these first bytes of a CompactSize, and the least value that needs them. */
+/** The widths of the integers that follow these first bytes of a CompactSize, and the smallest value that needs them. */
 const WIDE_SIZES = new Map([
   [0xfd, { width: 2, least: 0xfdn }],
   [0xfe, { width: 4, least: 0x1_0000n }],
@@ -36,7 +36,7 @@ const WIDE_SIZES = new Map([
 export function byteReader(bytes: Uint8Array, refuse: Refuse): ByteReader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
-  // Views cost more than what they show: what is passed over or is a number is read without one.
+  // Creating a view is more expensive than reading, so numbers and skipped bytes are handled without views.
   const skip = (length: number): void => {
     if (length > buffer.length - at) refuse("ends in the middle of a value");
     at += length;
@@ -83,7 +83,7 @@ export function compactSize(value: number): Buffer {
   return bytes;
 }
 
-/** Bytes with their length before them as a CompactSize. */
+/** Bytes preceded by their length as a CompactSize. */
 export function sized(bytes: Uint8Array): Buffer {
   return Buffer.concat([compactSize(bytes.length), bytes]);
 }

@@ -10,13 +10,13 @@ import { doubleSha256, parseUnsignedTransaction, sha256 } from "./raw-transactio
 import { hash160, payToPublicKeyHash } from "./scripts.ts";
 import { inputsToSign, insertSignatures } from "./signing.ts";
 
-/** What the largest PSBTs cost, by the processor's time and in proportion to other work: machines differ, and are busy. */
+/** The cost of the largest PSBTs, in processor time and relative to other work, because machines differ and may be busy. */
 
 const FIELD = "parameters.unsignedTransaction";
 const publicKey = secp256k1.getPublicKey(Buffer.alloc(32, 7));
 const NONE = Buffer.alloc(0);
 
-/** The least of several times in milliseconds. */
+/** The smallest of several measurements, in milliseconds. */
 function costOf(work: () => unknown): number {
   const times = Array.from({ length: 7 }, () => {
     const start = process.cpuUsage();
@@ -47,7 +47,7 @@ const input = Buffer.concat([Buffer.alloc(36, 1), Buffer.of(0), uint32(1)]);
 const spendingOne = (id: Buffer, previous: Buffer): Buffer =>
   psbtSpending([Buffer.concat([id, uint32(0)])], [[psbtRecord(0, NONE, previous)]]);
 
-/** Valid PSBTs that are nearly as large as may be, of as many small things as there can be in them. */
+/** Valid PSBTs of nearly the maximum size that contain as many small items as possible. */
 const hostile: Record<string, () => Buffer> = {
   "a previous transaction of empty outputs"() {
     const count = 110_000;

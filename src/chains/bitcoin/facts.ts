@@ -3,7 +3,7 @@ import type { BitcoinTransaction } from "./psbt.ts";
 import type { RawOutput } from "./raw-transaction.ts";
 import { type AddressType, addressOf, type BitcoinNetwork, destinationOf } from "./scripts.ts";
 
-/** A transaction as policies see it, under the names of the policy language, but for its fee. Amounts in satoshis. */
+/** A transaction as policies see it, under the names of the policy language, without its fee. Amounts in satoshis. */
 export interface BitcoinFacts {
   version: string;
   inputs: { tx_id: string; vout: number; sequence: number }[];
@@ -11,10 +11,10 @@ export interface BitcoinFacts {
   locktime: { amount: number; type: "Seconds" | "Blocks" };
 }
 
-/** Lock times from here on are seconds since 1970, below it block heights. */
+/** Lock times from this value on are seconds since 1970; smaller ones are block heights. */
 const LOCKTIME_THRESHOLD = 500_000_000;
 
-/** `network` decides how the outputs' addresses are written. An output without an address has '' for it and its type. */
+/** `network` determines the form of the outputs' addresses. For an output without an address, the address and its type are ''. */
 export function bitcoinFacts({ maps }: BitcoinTransaction, network: BitcoinNetwork): BitcoinFacts {
   const { version, inputs, outputs, locktime } = maps.unsigned;
   return {

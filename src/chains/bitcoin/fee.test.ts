@@ -35,18 +35,18 @@ const kinds = {
 
 interface Spent {
   kind: keyof typeof kinds;
-  /** Whether the previous transaction is there beside the output; legacy inputs have it alone and always. */
+  /** Whether the previous transaction is included in addition to the output; legacy inputs always have only the transaction. */
   proved?: boolean;
-  /** Of another key. */
+  /** Belongs to another key. */
   foreign?: boolean;
-  /** Finished by its owner already: nothing is signed in it. */
+  /** Already finalized by its owner: nothing is signed in it. */
   final?: boolean;
 }
 
 const AMOUNT = 100_000n;
 const PAID = 1_000n;
 
-/** The PSBT of a transaction that spends these outputs; `lie` is added to what it states of one input's amount. */
+/** The PSBT of a transaction that spends these outputs; `lie` is added to the stated amount of one input. */
 function psbtOf(inputs: readonly Spent[], lie?: { index: number; by: bigint }): Uint8Array {
   const transaction = new Transaction({ disableScriptCheck: true });
   for (const [index, { kind, proved = false, foreign = false, final = false }] of inputs.entries()) {
@@ -84,7 +84,7 @@ const proved = (spent: Spent): Spent => ({ ...spent, proved: true });
 const foreign = (spent: Spent): Spent => ({ ...spent, foreign: true });
 const final = (spent: Spent): Spent => ({ ...spent, final: true });
 
-/** What is spent, and the inputs whose amounts have to be proved. */
+/** The spent outputs, and the inputs whose amounts must be proved. */
 const cases: [name: string, inputs: Spent[], ...unproved: number[]][] = [
   ["one witness input signs its own amount", [wpkh]],
   ["... of a script too", [wsh]],

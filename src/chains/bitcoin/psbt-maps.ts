@@ -6,17 +6,17 @@ import { parseUnsignedTransaction, type RawTransaction } from "./raw-transaction
 /** One record of a map. */
 export interface PsbtRecord {
   readonly type: number;
-  /** The whole key: the type and what follows it. */
+  /** The whole key: the type and the key data. */
   readonly key: Buffer;
-  /** What follows the type in the key. */
+  /** The part of the key after the type. */
   readonly keyData: Buffer;
   readonly value: Buffer;
 }
 
-/** The records of one map in the order in which they came. */
+/** The records of one map in their original order. */
 export type PsbtMap = readonly PsbtRecord[];
 
-/** A PSBT as its maps: what is unknown is kept as it is. */
+/** A PSBT as its maps; unknown records are kept unchanged. */
 export interface PsbtMaps {
   readonly unsigned: RawTransaction;
   readonly global: PsbtMap;
@@ -24,7 +24,7 @@ export interface PsbtMaps {
   readonly outputs: readonly PsbtMap[];
 }
 
-/** Types from here on take more than a byte; nobody uses them, and any may be there. */
+/** Types from here on are longer than a byte. Nobody uses them, so all are accepted. */
 const FIRST_LONG_TYPE = 0xfd;
 const MAGIC = Buffer.from("70736274ff", "hex");
 const END_OF_MAP = Buffer.of(0);
@@ -44,7 +44,7 @@ export const IN_TAP_KEY_SIG = 0x13;
 export const IN_TAP_SCRIPT_SIG = 0x14;
 export const IN_TAP_LEAF_SCRIPT = 0x15;
 
-/** Lengths that the rest of a key and a value may have; undefined leaves the value free. */
+/** The permitted forms of the key data and lengths of the value; if undefined, the value is not checked. */
 type Shape = { readonly key: (data: Buffer) => boolean; readonly value?: (length: number) => boolean };
 
 type Shapes = ReadonlyMap<number, Shape>;
@@ -62,11 +62,11 @@ const derivation = (length: number): boolean => length >= 4 && length % 4 === 0;
 const publicKey = (key: Buffer): boolean =>
   (key.length === 33 && (key[0] === 2 || key[0] === 3)) || (key.length === 65 && key[0] === 4);
 const compressedKey = (key: Buffer): boolean => key.length === 33 && publicKey(key);
-/** A byte, a key of 32, and up to 128 nodes of 32 (BIP-341). */
+/** A control block: one byte, a key of 32 bytes, and up to 128 nodes of 32 bytes (BIP-341). */
 const controlBlock = (data: Buffer): boolean =>
   data.length >= 33 && data.length <= 33 + 32 * 128 && (data.length - 33) % 32 === 0;
 
-/** The types of version 0 with their shapes (BIP-174, BIP-371, BIP-373). */
+/** The types of version 0 and their shapes (BIP-174, BIP-371, BIP-373). */
 const globalShapes = new Map<number, Shape>([
   [GLOBAL_UNSIGNED_TX, { key: none }],
   [0x01, { key: bytes(78), value: derivation }],
@@ -111,15 +111,15 @@ const outputShapes = new Map<number, Shape>([
 ]);
 
 /**
- * Types that version 2 alone has: they would say otherwise what the unsigned transaction says (BIP-370). They have no key data;
- * with some they are unknown records, as in a vector of BIP-174.
+ * Types that only version 2 has, and that could contradict the unsigned transaction (BIP-370). They have no key data; with key data they
+ * are unknown records, as in a test vector of BIP-174.
  */
 const globalOfVersion2 = [0x02, 0x03, 0x04, 0x05, 0x06];
 const inputOfVersion2 = [0x0e, 0x0f, 0x10, 0x11, 0x12];
 const outputOfVersion2 = [0x03, 0x04];
 
 /**
- * Takes a PSBT of version 0 (BIP-174) apart. The shape of every known record is checked; unknown ones are kept.
+ * Parses a PSBT of version 0 (BIP-174) into its maps. The shape of every known record is checked; unknown ones are kept.
  *
  * @throws KeysteadError TRANSACTION_INVALID, TRANSACTION_UNSUPPORTED for another version
  */
@@ -209,7 +209,7 @@ function unsignedTransactionOf(global: PsbtMap, refuse: Refuse): RawTransaction 
 /** The first record of a type in a map. */
 export const recordOf = (map: PsbtMap, type: number): PsbtRecord | undefined => map.find((each) => each.type === type);
 
-/** A map with one more record, where its key belongs among keys in ascending order; all others stay as they came. */
+/** A map with one more record, inserted where its key belongs in ascending order; all others keep their positions. */
 export function withRecord(map: PsbtMap, record: PsbtRecord): PsbtMap {
   const at = map.findIndex(({ key }) => Buffer.compare(key, record.key) > 0);
   return at === -1 ? [...map, record] : map.toSpliced(at, 0, record);
@@ -221,7 +221,7 @@ export function psbtRecord(type: number, keyData: Uint8Array, value: Buffer): Ps
   return { type, key, keyData: key.subarray(1), value };
 }
 
-/** The PSBT of these maps; what was parsed becomes the same bytes again. */
+/** The PSBT of these maps; parsed maps serialize to the same bytes. */
 export function serializePsbt({ global, inputs, outputs }: PsbtMaps): Buffer {
   const parts: Uint8Array[] = [MAGIC];
   for (const map of [global, ...inputs, ...outputs]) {

@@ -46,7 +46,7 @@ const signedCases = vectors<SignedCase>("signed");
 const caseOf = (name: string): SignedCase => signedCases.find((each) => each.name === name) ?? assert.fail(name);
 const rejection = (): never => assert.fail("unexpected");
 
-/** What signs as the signer does, deterministically and with a low s. */
+/** Signs like the signer: deterministically and with a low s. */
 function signed({ index, sighash, kind }: InputToSign, privateKey: Buffer): { index: number; signature: Uint8Array } {
   if (kind === "ecdsa")
     return { index, signature: secp256k1.sign(sighash, privateKey, { prehash: false, lowS: true }) };
@@ -60,7 +60,7 @@ function signPsbt(psbt: Uint8Array, privateKey: Buffer): Buffer {
   return insertSignatures(transaction, publicKey, signatures);
 }
 
-/** The public error of what is refused, as code and reason. */
+/** The public error of a rejection, as code and reason. */
 function refusalOf(act: () => unknown): string {
   try {
     act();
@@ -228,7 +228,7 @@ test("hashes, fees and signatures agree with btc-signer on random transactions",
   );
 });
 
-/** A PSBT with the records of its maps changed. */
+/** A PSBT with changed records. */
 function changed(name: string, change: (maps: PsbtMaps) => Partial<PsbtMaps>): Buffer {
   const maps = parsePsbtMaps(bytes(caseOf(name).psbt), FIELD);
   return serializePsbt({ ...maps, ...change(maps) });
@@ -245,7 +245,7 @@ const withoutInput = (name: string, unwanted: number): Buffer =>
   changed(name, ({ inputs: [first = [], ...rest] }) => ({
     inputs: [first.filter(({ type }) => type !== unwanted), ...rest],
   }));
-/** The unsigned transaction changed, with as many maps as it had. */
+/** The PSBT with a changed unsigned transaction and the same number of maps. */
 const withUnsigned = (name: string, change: (hex: string) => string): Buffer =>
   changed(name, ({ global: [unsigned, ...rest] }) => ({
     global: [record(0, change(toHex(unsigned?.value ?? assert.fail()))), ...rest],

@@ -18,17 +18,17 @@ import {
 import { parseSignedTransaction, type RawInput, type RawOutput, readOutput, sha256 } from "./raw-transaction.ts";
 import { type Destination, destinationOf, hash160, isWitnessProgram, readScript } from "./scripts.ts";
 
-/** What an input spends, and what it takes to sign it. */
+/** The output that an input spends, and what is needed to sign it. */
 export interface BitcoinInput {
-  /** The output that is spent, as the PSBT has it ... */
+  /** The spent output, as stated in the PSBT. */
   readonly spent: RawOutput;
-  /** ... and whether it came with the transaction that has it, whose hash is in the outpoint. */
+  /** Whether the PSBT includes the transaction with that output, whose hash is in the outpoint. */
   readonly isProved: boolean;
-  /** Undefined where the input is final: nothing more is signed in it. */
+  /** Undefined if the input is finalized: nothing more is signed in it. */
   readonly spend: Spend | undefined;
 }
 
-/** How an input is to be signed. `script` is the redeem or witness script, `pushes` the keys that it pushes. */
+/** How an input is signed. `script` is the redeem or witness script, `pushes` the keys that it pushes. */
 export type Spend =
   | { readonly type: "P2PKH" | "P2WPKH" | "P2TR"; readonly program: Buffer }
   | { readonly type: "P2SH" | "P2WSH"; readonly script: Buffer; readonly pushes: readonly Buffer[] };
@@ -38,25 +38,25 @@ export interface BitcoinTransaction {
   /** The request's field that it came in, for errors. */
   readonly field: string;
   readonly maps: PsbtMaps;
-  /** As many as the unsigned transaction has, in its order. */
+  /** In the order of the unsigned transaction, one for each of its inputs. */
   readonly inputs: readonly BitcoinInput[];
-  /** What the amounts that the PSBT states leave, in satoshis; not negative. `provedFee` says whether it is the truth. */
+  /** The fee according to the stated amounts, in satoshis; not negative. `provedFee` says whether it is true. */
   readonly statedFee: bigint;
 }
 
 const SIGHASH_DEFAULT = 0;
 const SIGHASH_ALL = 1;
-/** Consensus bounds of the scripts that a spender supplies (BIP-16; BIP-141). */
+/** Consensus limits for the scripts that a spender supplies (BIP-16; BIP-141). */
 const MAX_REDEEM_SCRIPT_BYTES = 520;
 const MAX_WITNESS_SCRIPT_BYTES = 10_000;
-/** An outpoint of a coinbase input, which spends nothing. */
+/** The outpoint of a coinbase input, which spends nothing. */
 const COINBASE = Buffer.from(`${"00".repeat(32)}ffffffff`, "hex");
 
 /**
- * Parses a PSBT of version 0 whose inputs spend P2PKH, P2SH, P2WPKH, P2WSH or P2TR outputs, the last by their key, or are
- * final. `field` names the request's field in errors.
+ * Parses a PSBT of version 0 whose inputs spend P2PKH, P2SH, P2WPKH, P2WSH or P2TR outputs (P2TR by the key path), or are finalized.
+ * `field` names the request's field in errors.
  *
- * @throws KeysteadError TRANSACTION_INVALID; TRANSACTION_UNSUPPORTED for what is sound and not signed here
+ * @throws KeysteadError TRANSACTION_INVALID; TRANSACTION_UNSUPPORTED for valid PSBTs that Keystead does not sign
  */
 export function parsePsbt(bytes: Uint8Array, field: string): BitcoinTransaction {
   const maps = parsePsbtMaps(bytes, field);
@@ -129,8 +129,8 @@ function outputOfTransaction(bytes: Buffer, outpoint: Buffer, refuse: Refuse): R
 }
 
 /**
- * A legacy input does not sign its amount, and so must bring the transaction that proves it, and nothing else. A witness input
- * signs its own amount and may bring the transaction beside its output, for the fee's sake.
+ * A legacy signature does not cover the amount, so a legacy input must include the transaction that proves it, and nothing else. A witness
+ * signature covers its own amount; the input may include the transaction in addition to the output, to prove the fee.
  */
 function checkUtxos({ type }: Destination, map: PsbtMap, refuse: Refuse): void {
   const isLegacy = type === "P2PKH" || type === "P2SH";
@@ -175,7 +175,7 @@ function spendOf(destination: Destination, map: PsbtMap, refuse: Refuse, unsuppo
 
 function pushesOf(script: Buffer, name: string, refuse: Refuse, unsupported: Refuse): readonly Buffer[] {
   const { pushes, hasCodeSeparator } = readScript(script) ?? refuse(`has a ${name} that ends in the middle of a push`);
-  // What is signed then depends on which of them was executed last.
+  // What is signed would then depend on which of them was executed last.
   if (hasCodeSeparator) unsupported(`has a ${name} with OP_CODESEPARATOR`);
   return pushes;
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type ByteReader, byteReader, type Refuse } from "./byte-reader.ts";
 
 export interface RawInput {
-  /** 36 bytes as they are serialised: the id of the transaction spent in the order of its hash, the index. */
+  /** The 36 serialized bytes: the id of the spent transaction in the byte order of its hash, and the index. */
   readonly outpoint: Buffer;
   readonly scriptSig: Buffer;
   readonly sequence: number;
@@ -12,7 +12,7 @@ export interface RawOutput {
   /** Satoshis. */
   readonly value: bigint;
   readonly script: Buffer;
-  /** As it is serialised. */
+  /** The serialized output. */
   readonly bytes: Buffer;
 }
 
@@ -21,11 +21,11 @@ export interface RawTransaction {
   readonly inputs: readonly RawInput[];
   readonly outputs: readonly RawOutput[];
   readonly locktime: number;
-  /** Double SHA-256 without witnesses, in the order of the hash; people write it reversed. */
+  /** Double SHA-256 without witnesses, in the byte order of the hash; usually displayed reversed. */
   readonly id: Buffer;
 }
 
-/** All bitcoin there will ever be, in satoshis. */
+/** All bitcoin that will ever exist, in satoshis. */
 const MAX_MONEY = 2_100_000_000_000_000;
 const SEGWIT_MARKER = 0;
 const SEGWIT_FLAG = 1;
@@ -38,12 +38,12 @@ export function sha256(...parts: readonly Uint8Array[]): Buffer {
 
 export const doubleSha256 = (...parts: readonly Uint8Array[]): Buffer => sha256(sha256(...parts));
 
-/** Parses the transaction in a PSBT's global map: the form without witnesses, always (BIP-174). */
+/** Parses the transaction in a PSBT's global map, which always has the form without witnesses (BIP-174). */
 export function parseUnsignedTransaction(bytes: Uint8Array, refuse: Refuse): RawTransaction {
   return parseTransaction(bytes, false, refuse);
 }
 
-/** Parses a transaction that was signed: with witnesses (BIP-144) or without. */
+/** Parses a signed transaction, with witnesses (BIP-144) or without. */
 export function parseSignedTransaction(bytes: Uint8Array, refuse: Refuse): RawTransaction {
   return parseTransaction(bytes, bytes[4] === SEGWIT_MARKER && bytes[5] === SEGWIT_FLAG, refuse);
 }
@@ -68,7 +68,7 @@ function parseTransaction(bytes: Uint8Array, hasWitnesses: boolean, refuse: Refu
   };
 }
 
-/** Each element takes bytes, so that a count beyond what is there ends with an error, and memory grows with the input alone. */
+/** Each element has at least one byte, so an excessive count fails at the end of the input, and memory is proportional to the input. */
 function readList<Element>(reader: ByteReader, readElement: () => Element): Element[] {
   const count = reader.compactSize();
   const elements: Element[] = [];
@@ -91,7 +91,7 @@ export function readOutput(reader: ByteReader, refuse: Refuse): RawOutput {
   return new OutputView(reader.bytes, start, scriptStart, reader.offset());
 }
 
-/** An output where it stands: of a transaction with many of them, few are looked at. */
+/** A lazily read output: a transaction may have many, and few are used. */
 class OutputView implements RawOutput {
   readonly #buffer: Buffer;
   readonly #start: number;
@@ -125,6 +125,6 @@ function skipWitnesses(reader: ByteReader, count: number, refuse: Refuse): void 
     if (items > 0) isEmpty = false;
     for (let j = 0; j < items; j++) reader.skip(reader.compactSize());
   }
-  // BIP-144: without a witness the other form must be used.
+  // BIP-144: without any witness, the other form must be used.
   if (isEmpty) refuse("is marked as having witnesses and has none");
 }

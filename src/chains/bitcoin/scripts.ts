@@ -5,10 +5,10 @@ import { sha256 } from "./raw-transaction.ts";
 /** The networks of the address formats. */
 export type BitcoinNetwork = "MAINNET" | "TESTNET" | "SIGNET" | "REGTEST";
 
-/** The kinds of output script that have an address here. */
+/** The kinds of output scripts that have an address here. */
 export type AddressType = "P2PKH" | "P2SH" | "P2WPKH" | "P2WSH" | "P2TR";
 
-/** What an output script pays to: a hash of 20 or 32 bytes, or a taproot output key of 32. */
+/** The destination of an output script: a hash of 20 or 32 bytes, or a taproot output key of 32. */
 export interface Destination {
   readonly type: AddressType;
   readonly program: Buffer;
@@ -21,7 +21,7 @@ const OP_1 = 0x51;
 const OP_CODESEPARATOR = 0xab;
 const COMPRESSED_KEY_BYTES = 33;
 
-/** The bytes around the program of each kind (BIP-16, BIP-141, BIP-341). */
+/** The bytes before and after the program of each kind (BIP-16, BIP-141, BIP-341). */
 const templates: readonly { type: AddressType; head: Buffer; length: number; tail: Buffer }[] = [
   { type: "P2PKH", head: Buffer.from("76a914", "hex"), length: 20, tail: Buffer.from("88ac", "hex") },
   { type: "P2SH", head: Buffer.from("a914", "hex"), length: 20, tail: Buffer.from("87", "hex") },
@@ -30,7 +30,7 @@ const templates: readonly { type: AddressType; head: Buffer; length: number; tai
   { type: "P2TR", head: Buffer.from("5120", "hex"), length: 32, tail: Buffer.alloc(0) },
 ];
 
-/** What an output script pays to, or undefined for a kind without an address here. */
+/** The destination of an output script, or undefined for a kind without an address here. */
 export function destinationOf(script: Buffer): Destination | undefined {
   for (const { type, head, length, tail } of templates) {
     const end = head.length + length;
@@ -57,8 +57,8 @@ export function isWitnessProgram(script: Buffer): boolean {
 }
 
 /**
- * The compressed public keys that a script pushes, or what has their length, and whether it has an OP_CODESEPARATOR; undefined
- * where it ends within a push.
+ * The elements with the length of a compressed public key that a script pushes, and whether it contains OP_CODESEPARATOR; undefined if the
+ * script ends within a push.
  */
 export function readScript(script: Buffer): { pushes: Buffer[]; hasCodeSeparator: boolean } | undefined {
   const pushes: Buffer[] = [];
@@ -75,7 +75,7 @@ export function readScript(script: Buffer): { pushes: Buffer[]; hasCodeSeparator
   return { pushes, hasCodeSeparator };
 }
 
-/** Of the number after the opcode that says how much is pushed. */
+/** The width of the number after the opcode that says how many bytes are pushed. */
 function widthOfLength(opcode: number): number {
   if (opcode < OP_PUSHDATA1 || opcode > OP_PUSHDATA4) return 0;
   return opcode === OP_PUSHDATA1 ? 1 : opcode === OP_PUSHDATA2 ? 2 : 4;

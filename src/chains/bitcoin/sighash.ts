@@ -2,11 +2,11 @@ import { compactSize, sized } from "./byte-reader.ts";
 import { doubleSha256, type RawOutput, type RawTransaction, sha256 } from "./raw-transaction.ts";
 
 /**
- * What an input's signature covers, all inputs and all outputs: SIGHASH_ALL, and SIGHASH_DEFAULT for taproot. Parts that
- * inputs have in common are hashed once.
+ * The digests that inputs sign, covering all inputs and all outputs: SIGHASH_ALL, and SIGHASH_DEFAULT for taproot. Parts common to several
+ * inputs are hashed once.
  */
 export interface Sighashes {
-  /** Before BIP-143: `scriptCode` is the redeem script, or the output script that is spent. */
+  /** Before BIP-143: `scriptCode` is the redeem script, or the script of the spent output. */
   readonly legacy: (index: number, scriptCode: Uint8Array) => Buffer;
   /** BIP-143: `scriptCode` is the witness script, or P2PKH of the key's hash. `value` in satoshis. */
   readonly segwit: (index: number, scriptCode: Uint8Array, value: bigint) => Buffer;

@@ -14,12 +14,12 @@ import {
 import { hash160, payToPublicKeyHash } from "./scripts.ts";
 import { type Sighashes, sighashesOf } from "./sighash.ts";
 
-/** `taproot` is signed with BIP-340 under the output key, the tweaked one. */
+/** `taproot` is signed with BIP-340 under the tweaked output key. */
 export type BitcoinSignatureKind = "ecdsa" | "taproot";
 
 export interface InputToSign {
   readonly index: number;
-  /** 32 bytes, hashed when they are asked for: for a legacy input that is the whole transaction once more. */
+  /** 32 bytes. A getter, because for a legacy input it hashes the whole transaction again. */
   readonly sighash: Buffer;
   readonly kind: BitcoinSignatureKind;
 }
@@ -35,9 +35,9 @@ const SIGNATURE_BYTES = 64;
 const SIGHASH_ALL = 1;
 
 /**
- * The inputs that a public key (33 bytes, compressed) signs and has not signed yet.
+ * The inputs that a public key (33 bytes, compressed) must sign and has not signed yet.
  *
- * @throws KeysteadError TRANSACTION_INVALID where there are none
+ * @throws KeysteadError TRANSACTION_INVALID if there are none
  */
 export function inputsToSign(transaction: BitcoinTransaction, publicKey: Uint8Array): InputToSign[] {
   const { field, maps, inputs } = transaction;
@@ -53,7 +53,7 @@ export function inputsToSign(transaction: BitcoinTransaction, publicKey: Uint8Ar
   return unsigned.map(({ index, spend, value }) => inputToSign(index, spend, value, sighashes));
 }
 
-/** What a public key spends in a transaction: whether anything, and the inputs that it has not signed yet. */
+/** Whether a public key spends anything in a transaction, and the inputs that it has not signed yet. */
 export function spendsOf(
   { maps, inputs }: BitcoinTransaction,
   publicKey: Uint8Array,
@@ -66,7 +66,7 @@ export function spendsOf(
   return { isOwner: owned.length > 0, unsigned };
 }
 
-/** Which spends a public key is asked for. */
+/** Whether a spend needs a signature by the public key. */
 function ownershipOf(publicKey: Uint8Array): (spend: Spend) => boolean {
   if (publicKey.length !== COMPRESSED_KEY_BYTES) throw new RangeError("a compressed public key has 33 bytes");
   const hash = hash160(publicKey);
@@ -117,8 +117,8 @@ function sighashOf(index: number, spend: Spend, value: bigint, sighashes: Sighas
 }
 
 /**
- * The PSBT with the signatures of what `inputsToSign` gave, not final: DER and SIGHASH_ALL as partial_sig, or 64 bytes as
- * tap_key_sig. All other records stay as they came, byte for byte.
+ * The PSBT with the signatures for the inputs of `inputsToSign`, not finalized: DER and SIGHASH_ALL as partial_sig, or 64 bytes as
+ * tap_key_sig. All other records stay unchanged, byte for byte.
  */
 export function insertSignatures(
   { maps, inputs }: BitcoinTransaction,

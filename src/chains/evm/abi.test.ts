@@ -44,7 +44,7 @@ const elementary: fc.Arbitrary<Typed> = fc.oneof(
   plain("string", fc.string({ unit: "grapheme", maxLength: 40 })),
 );
 
-/** Arrays repeat one value or one value's shape, so that their elements have one type. */
+/** Arrays repeat one value or one shape of values, so that their elements have the same type. */
 const typed: fc.Arbitrary<Typed> = fc.letrec<{ typed: Typed }>((tie) => ({
   typed: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
@@ -96,7 +96,7 @@ test("changed encodings are refused, or are the encoding of what they are decode
   assert(outcomes.decoded > 100 && outcomes.refused > 100, JSON.stringify(outcomes));
 });
 
-/** viem's values in our spelling: it writes checksums, and small integers as numbers. */
+/** viem's values in this module's form: viem writes addresses with checksums, and small integers as numbers. */
 function oneSpelling(value: unknown): unknown {
   if (typeof value === "number") return BigInt(value);
   if (typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value) && getAddress(value) === value) {

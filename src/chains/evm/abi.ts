@@ -4,10 +4,10 @@ import { MAX_ABI_DIMENSIONS } from "../../kernel/limits.ts";
 import { isJsonObject, type Refuse } from "./payload.ts";
 import { arrayOf, fixedBytesOf, integerOf } from "./typed-data-types.ts";
 
-/** A value of a call: tuples and arrays are arrays, integers bigints, addresses and bytes lowercase 0x hex. */
+/** A value of a call: tuples and arrays are arrays, integers are bigints, addresses and bytes are lowercase 0x hex. */
 export type AbiValue = string | bigint | boolean | readonly AbiValue[];
 
-/** A type of the contract ABI. `headLength`: the bytes it takes where it stands; `isDynamic`: those are an offset. */
+/** A type of the contract ABI. `headLength`: the number of bytes in the head. `isDynamic`: the head is an offset. */
 export type AbiType = {
   readonly isDynamic: boolean;
   readonly headLength: number;
@@ -29,10 +29,10 @@ const DIMENSIONS = /^(?:\[(?:[1-9]\d{0,15})?\])*$/;
 /** An address and a selector (ABI specification, "Types"). */
 const FUNCTION_LENGTH = 24;
 
-/** Why bytes are not the encoding of the values of a call. */
+/** Why bytes are not a valid encoding of a call's values. */
 class AbiError extends Error {}
 
-/** Reads the type of a parameter `{type, components?}` of a JSON ABI. */
+/** Parses the type of a parameter `{type, components?}` of a JSON ABI. */
 export function parseAbiType(parameter: unknown, place: string, refuse: Refuse): AbiType {
   if (!isJsonObject(parameter)) return refuse(place, "must be an object {name, type}");
   const { type, components } = parameter;
@@ -48,20 +48,20 @@ export function parseAbiType(parameter: unknown, place: string, refuse: Refuse):
 }
 
 function parseTuple(components: unknown, place: string, refuse: Refuse): AbiType {
-  // Without members a tuple would take no bytes, and an array of any length of it none either.
+  // A tuple without members would have no bytes, and an array of any number of them would not either.
   if (!Array.isArray(components) || components.length === 0) {
     return refuse(`${place}.components`, "must list the members of the tuple");
   }
   return tupleOf(components.map((each, index) => parseAbiType(each, `${place}.components[${index}]`, refuse)));
 }
 
-/** The tuple of these types; the parameters of a function are one too. */
+/** The tuple of these types; the parameters of a function are a tuple as well. */
 export function tupleOf(members: readonly AbiType[]): AbiType {
   const isDynamic = members.some((member) => member.isDynamic);
   return { isDynamic, headLength: isDynamic ? WORD : headOf(members), form: { kind: "tuple", members } };
 }
 
-/** A type as it stands in a function's signature: tuples are written out, `(address,uint256)[]`. */
+/** A type as in a function's signature: tuples are expanded, `(address,uint256)[]`. */
 export function signatureOf({ form }: AbiType): string {
   if (form.kind === "tuple") return `(${form.members.map(signatureOf).join(",")})`;
   return form.kind === "array" ? `${signatureOf(form.element)}[${form.length ?? ""}]` : form.name;
@@ -82,7 +82,7 @@ function withDimensions(type: string, inner: AbiType): AbiType {
   };
 }
 
-/** There are about a hundred, and interfaces name them thousands of times. */
+/** Cached, because there are only about a hundred, and interfaces name them thousands of times. */
 const elementaryTypes = new Map<string, AbiType>();
 
 function parseElementary(name: string, place: string, refuse: Refuse): AbiType {
@@ -108,9 +108,9 @@ function elementaryForm(name: string): ElementaryForm | undefined {
 }
 
 /**
- * The values that `data` encodes, or undefined if it is not their encoding in the ABI specification's strict mode: offsets
- * point to where the data before them ends, padding is zero, integers are in range, and nothing follows. So each byte is
- * read once, and no two readers can disagree about them.
+ * The values that `data` encodes, or undefined if it is not a valid encoding in the ABI specification's strict mode: offsets point to where
+ * the previous data ends, padding is zero, integers are in range, and nothing follows. So each byte is read exactly once, and there is only
+ * one way to read the data.
  */
 export function decodeAbi(types: readonly AbiType[], data: Uint8Array): readonly AbiValue[] | undefined {
   try {
@@ -132,7 +132,7 @@ function abiReader(data: Uint8Array) {
 
   const uintAt = (start: number): bigint => BigInt(`0x${toHex(bytesAt(start, WORD))}`);
 
-  /** A length or count; what is beyond the data's end is refused before anything is done with it. */
+  /** A length or count; rejected before use if it exceeds the data. */
   function countAt(start: number): number {
     const count = uintAt(start);
     if (count > data.length) throw new AbiError("has a length beyond its end");
@@ -193,7 +193,7 @@ function abiReader(data: Uint8Array) {
 
 const paddedLength = (length: number): number => Math.ceil(length / WORD) * WORD;
 
-/** The first `length` bytes; the others must be zero. */
+/** The first `length` bytes; the rest must be zero. */
 function withoutPadding(bytes: Buffer, length: number): Buffer {
   if (bytes.subarray(length).some((byte) => byte !== 0)) throw new AbiError("has padding that is not zero");
   return bytes.subarray(0, length);
@@ -207,7 +207,7 @@ function textOf(bytes: Buffer): string {
   }
 }
 
-/** The value of a type that takes one word where it stands. */
+/** The value of a type whose head is the value in one word. */
 function wordValue(form: AbiType["form"], word: Buffer): AbiValue {
   if (form.kind === "fixedBytes") return `0x${toHex(withoutPadding(word, form.length))}`;
   const integer = BigInt(`0x${toHex(word)}`);

@@ -5,21 +5,21 @@ import type { EvmChain } from "./networks.ts";
 
 type Chain = EvmChain | SolanaChain;
 
-/** What is worth something on a chain: its native asset, and the tokens that this installation knows. */
+/** The valuable assets of a chain: its native asset, and the tokens that this installation knows. */
 
 /** A token, as its contract describes itself. */
 export interface Token {
-  /** 0x and 40 hex digits of any case; the mint, on Solana. */
+  /** 0x and 40 hex digits in any case; on Solana, the mint. */
   address: string;
   symbol: string;
   name: string;
   decimals: number;
-  /** Whether it is worth one unit of a currency; not unless said. */
+  /** Whether it is worth one unit of a currency; false if absent. */
   stable?: boolean;
 }
 
 export interface Asset {
-  /** CAIP-19; addresses of tokens in it carry the checksum of EIP-55. */
+  /** CAIP-19; token addresses in it have the checksum of EIP-55. */
   caip19: string;
   symbol: string;
   name: string;
@@ -32,9 +32,9 @@ export interface Asset {
 
 /** The assets of each chain and their prices. */
 export interface AssetBook {
-  /** The native one first. */
+  /** The native asset comes first. */
   assetsOf(chain: Chain): readonly Asset[];
-  /** The asset behind a token's contract in lowercase or its mint, or the native one for null; undefined for one that is not known. */
+  /** The asset of a token's contract in lowercase or of its mint, or the native one for null; undefined if it is not known. */
   assetOf(chain: Chain, token: string | null): Asset | undefined;
   /** The price of one whole unit in US dollars, as the operator wrote it. */
   priceOf(caip19: string): string | undefined;
@@ -45,7 +45,7 @@ const POL = { coinType: 966, symbol: "POL", name: "POL" };
 const BNB = { coinType: 714, symbol: "BNB", name: "BNB" };
 const MON = { coinType: 268_435_779, symbol: "MON", name: "Monad" };
 
-/** By the coin types of SLIP-44; test networks have that of their main one. All have 18 decimals; Tempo has no native asset. */
+/** Identified by the coin types of SLIP-44; test networks have that of their main network. All have 18 decimals; Tempo has no native asset. */
 const natives: Record<EvmChain, typeof ETHER | undefined> = {
   "eip155:1": ETHER,
   "eip155:11155111": ETHER,
@@ -75,7 +75,7 @@ const pathUsd: Token = {
   decimals: 6,
 };
 
-/** The best-known stablecoins, under the addresses that their issuers publish. */
+/** The best-known stablecoins, at the addresses that their issuers publish. */
 const stablecoins: Partial<Record<EvmChain, readonly Token[]>> = {
   "eip155:1": [
     usdc("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"),
@@ -112,7 +112,7 @@ const stablecoins: Partial<Record<EvmChain, readonly Token[]>> = {
   "eip155:42431": [pathUsd],
 };
 
-/** The built-in assets with those that the operator names, which go before built-in ones of the same address. */
+/** The built-in assets and those that the operator configures, which override built-in ones with the same address. */
 export function createAssetBook(
   own: Partial<Record<Chain, readonly Token[]>>,
   prices: Readonly<Record<string, string>>,
@@ -165,11 +165,11 @@ const assetOfToken = (chain: Chain, { address, symbol, name, decimals }: Token, 
   isStable,
 });
 
-/** CAIP-19 of a token, whether it is known or not. */
+/** CAIP-19 of any token, known or not. */
 export const tokenId = (chain: Chain, address: string): string =>
   isSolanaChain(chain) ? splTokenId(chain, address) : `${chain}/erc20:${withChecksum(address)}`;
 
-/** An amount in atomic units as people read it: `1500000` of 6 decimals is `1.5`. */
+/** An amount in atomic units in human-readable form: `1500000` with 6 decimals is `1.5`. */
 export function wholeUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, "0");
   const whole = digits.slice(0, digits.length - decimals);
@@ -177,7 +177,7 @@ export function wholeUnits(amount: bigint, decimals: number): string {
   return rest === "" ? whole : `${whole}.${rest}`;
 }
 
-/** What an amount is worth at a price for one whole unit, such as `2000.00`: to the cent, half a cent being one. */
+/** The value of an amount at a price per whole unit, such as `2000.00`: rounded to the cent, half a cent up. */
 export function worthOf(amount: bigint, decimals: number, price: string): string {
   const [whole = "", rest = ""] = price.split(".");
   const scale = 10n ** BigInt(decimals + rest.length);

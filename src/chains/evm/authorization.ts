@@ -4,19 +4,19 @@ import { encodeRlp, rlpInteger } from "./rlp.ts";
 
 /** An EIP-7702 authorization before it is signed. */
 export type Authorization = {
-  /** The contract whose code the signer takes on, lowercase 0x hex; the zero address takes the code away. */
+  /** The contract whose code the signer adopts, lowercase 0x hex; the zero address removes the code. */
   readonly address: string;
   /** 0 means every chain. */
   readonly chainId: bigint;
   readonly nonce: bigint;
 };
 
-/** Sets an authorization apart from every transaction type (EIP-7702, "Parameters"). */
+/** Distinguishes an authorization from every transaction type (EIP-7702, "Parameters"). */
 const MAGIC = 0x05;
 
 /**
- * Parses the JSON text of an EIP-7702 authorization `{address, chainId, nonce}`; other keys are not signed and ignored.
- * `field` names the request's field in errors.
+ * Parses the JSON text of an EIP-7702 authorization `{address, chainId, nonce}`. Other keys are not signed and are ignored. `field` names
+ * the request's field in errors.
  *
  * @throws KeysteadError FIELD_INVALID
  */

@@ -1,18 +1,18 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { toHex } from "../../kernel/bytes.ts";
 
-/** The input of contract calls that this service makes by itself; all of it is lowercase hex. */
+/** Call data for contract calls that the service makes itself; everything is lowercase hex. */
 
 const WORD_DIGITS = 64;
 
 /**
- * A call of a function by its signature, such as `deposit(uint256,address)`. Its parameters take one word each: bigints, or 0x hex for
- * addresses.
+ * The data of a function call by signature, such as `deposit(uint256,address)`. Each parameter must fit into one word: a bigint, or 0x hex
+ * for an address.
  */
 export const callData = (signature: string, ...values: readonly (bigint | string)[]): string =>
   `0x${toHex(keccak_256(Buffer.from(signature))).slice(0, 8)}${words(...values)}`;
 
-/** Values of a word each, one behind the other, without 0x. */
+/** Values of one word each, concatenated, without 0x. */
 export const words = (...values: readonly (bigint | string | number)[]): string => values.map(word).join("");
 
 function word(value: bigint | string | number): string {

@@ -164,7 +164,7 @@ test("no interface that is accepted takes much memory, however it is written", (
 
 const functionOf = (inputs: string): string => `[{"name":"f","inputs":[${inputs}]}]`;
 
-/** As many elements of a list as an interface has room for, or `most`. */
+/** As many elements of a list as fit into an interface, or `most`. */
 function filled(element: (index: number) => string, most = Number.POSITIVE_INFINITY): string {
   const elements: string[] = [];
   for (let length = 100; elements.length < most; ) {

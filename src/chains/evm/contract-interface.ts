@@ -13,7 +13,7 @@ type ContractFunction = {
 /** The functions of a contract by selector, 0x and eight lowercase hex digits. */
 export type ContractInterface = ReadonlyMap<string, ContractFunction>;
 
-/** A call as policies see it. `function_signature` is the selector; an unnamed argument goes by its position. */
+/** A call as policies see it. `function_signature` is the selector; unnamed arguments are named by their position. */
 export type DecodedCall = {
   readonly function_name: string;
   readonly function_signature: string;
@@ -21,12 +21,12 @@ export type DecodedCall = {
 };
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-/** Characters of `0x` and a selector. */
+/** Length of `0x` and a selector. */
 const SELECTOR_LENGTH = 10;
 
 /**
- * Parses the JSON ABI of a contract: a list of its entries, or an object that has it as `abi`. Only functions matter here;
- * the rest is not looked at. `field` names the request's field in errors.
+ * Parses the JSON ABI of a contract: a list of entries, or an object with that list as `abi`. Only functions are used; the rest is ignored.
+ * `field` names the request's field in errors.
  *
  * @throws KeysteadError FIELD_INVALID
  */
@@ -42,7 +42,7 @@ export function parseContractInterface(json: string, field: string): ContractInt
   return readFunctions(entries, isJsonObject(value) ? "abi" : "", refuse);
 }
 
-/** A dimension takes two characters of the text and becomes an object of its own. */
+/** An array dimension is two characters in the text and becomes an object of its own, so their number is limited. */
 function refuseManyLists(json: string, refuse: Refuse): void {
   let lists = 0;
   for (let at = json.indexOf("["); at !== -1; at = json.indexOf("[", at + 1)) {
@@ -102,8 +102,8 @@ function selectorOf({ name, parameters }: ContractFunction): string {
 }
 
 /**
- * What the call with this data (lowercase 0x hex) is: undefined where the interface has no such function or the data are
- * not the strict encoding of its arguments.
+ * Decodes a call with this data (lowercase 0x hex). Undefined if the interface has no such function, or if the data is not the strict
+ * encoding of its arguments.
  */
 export function decodeCall(contract: ContractInterface, data: string): DecodedCall | undefined {
   const selector = data.slice(0, SELECTOR_LENGTH);

@@ -1,6 +1,6 @@
 import type { EvmChain } from "./networks.ts";
 
-/** How many blocks must follow a block until what is in it counts as final. */
+/** How many blocks must follow a block before it counts as final. */
 const depths: Record<EvmChain, number> = {
   "eip155:1": 32,
   "eip155:11155111": 12,

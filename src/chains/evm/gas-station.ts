@@ -6,16 +6,16 @@ import { words } from "./call-data.ts";
 import { create2Address, DEPLOYMENT_PROXY } from "./create2.ts";
 import { refusalOf } from "./payload.ts";
 
-/** The contract of `contracts/GasStation.sol`: where it is, what it is called with, and what accounts sign for it. */
+/** The contract of `contracts/GasStation.sol`: its address, its call data, and what accounts sign for it. */
 
-/** A call of a batch: addresses and data lowercase 0x hex. */
+/** A call in a batch: addresses and data are lowercase 0x hex. */
 export interface BatchedCall {
   to: string;
   value: bigint;
   data: string;
 }
 
-/** What an account signs: calls that `payer` may have executed once, until `deadline` in seconds since 1970. */
+/** What an account signs: calls that `payer` may execute once, until `deadline` in seconds since 1970. */
 export interface Execution {
   payer: string;
   nonce: bigint;
@@ -28,30 +28,30 @@ const hex = (digits: string): Buffer => Buffer.from(digits, "hex");
 const hash = (...parts: readonly Buffer[]): Buffer => Buffer.from(keccak_256(Buffer.concat(parts)));
 const selector = (signature: string): string => `0x${toHex(hash(text(signature)).subarray(0, 4))}`;
 
-/** How it is deployed; everybody who does so makes the same contract at the same address. */
+/** How it is deployed; every deployment creates the same contract at the same address. */
 export const GAS_STATION = {
   salt: `0x${"00".repeat(32)}`,
   initCode: GasStation.creationCode,
 } as const;
 export const GAS_STATION_ADDRESS = create2Address({ factory: DEPLOYMENT_PROXY, ...GAS_STATION });
 
-/** The code of an account that has delegated (EIP-7702, "Delegation Indicator"). */
+/** The prefix of a delegated account's code (EIP-7702, "Delegation Indicator"). */
 const DELEGATION = "0xef0100";
 
-/** The contract whose code an account runs, by its own code; undefined for one that has none, or its own. */
+/** The contract that an account delegates to, according to its code; undefined if it has no code, or code of its own. */
 export const delegateIn = (code: string): string | undefined =>
   code.length === DELEGATION.length + 40 && code.startsWith(DELEGATION) ? `0x${code.slice(8)}` : undefined;
 
-/** Where an account's storage has the nonce of its next execution (ERC-7201, "keystead.gas-station"). */
+/** The storage slot of an account with the nonce of its next execution (ERC-7201, "keystead.gas-station"). */
 export const NONCE_SLOT = namespaceSlot("keystead.gas-station");
 
 /**
- * Code that executes a batch of an account in a trial: it stands in for the station's at an account that has not delegated to it. It has
- * no address of a station in it, which a batch does not ask for.
+ * Code for simulating a batch of an account that has not delegated to the station: it replaces the station's code there. It contains no
+ * station address, which executing a batch does not need.
  */
 export const TRIAL_CODE = GasStation.runtimeCode;
 
-/** What the station is called with by who pays. `signature`: r, s and v of the account over `executionDigest`, 0x hex. */
+/** The call data with which the payer calls the station. `signature`: the account's r, s and v over `executionDigest`, 0x hex. */
 export const sponsorData = (
   account: string,
   { nonce, deadline, calls }: Omit<Execution, "payer">,
@@ -63,13 +63,13 @@ export const sponsorData = (
 };
 const SPONSOR = "sponsor(address,uint256,uint256,(address,uint256,bytes)[],bytes)";
 
-/** The account's nonce in what `sponsorData` made. */
+/** The account's nonce in the result of `sponsorData`. */
 export const nonceInSponsorData = (data: string): bigint => {
   const words = data.slice(selector(SPONSOR).length);
   return BigInt(`0x${words.slice(64, 128)}`);
 };
 
-/** What an account calls itself with. */
+/** The call data with which an account calls itself. */
 export const batchData = (calls: readonly BatchedCall[]): string =>
   `${selector("executeBatch((address,uint256,bytes)[])")}${words(32)}${encodeCalls(calls)}`;
 
@@ -97,7 +97,7 @@ export function executionDigest(
   return hash(Buffer.of(0x19, 0x01), domain, execution);
 }
 
-/** Which call of a batch reverted, and with what; undefined for bytes that are no such error. */
+/** The call of a batch that reverted, and its reason; undefined if the bytes are not such an error. */
 export function callReverted(data: string): { index: number; reason: string } | undefined {
   if (!data.startsWith(selector("CallReverted(uint256,bytes)"))) return undefined;
   const [index, reason] = decodeAbi(REVERTED, hex(data.slice(10))) ?? [];
@@ -108,7 +108,7 @@ export function callReverted(data: string): { index: number; reason: string } | 
 }
 const REVERTED = ["uint256", "bytes"].map((type) => parseAbiType({ type }, "it", refusalOf("it", "JSON ABI")));
 
-/** Why the station itself refuses an execution; its interface has the names. */
+/** The station's errors for rejecting an execution; the interface has their names. */
 export const GAS_STATION_INTERFACE = JSON.stringify(GasStation.abi);
 
 function encodeCalls(calls: readonly BatchedCall[]): string {

@@ -4,13 +4,13 @@ import { MAX_PAYLOAD_LENGTH } from "../../kernel/limits.ts";
 
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** Refuses a payload for what stands at `place` in it: `message.to[2].wallet`, or `it` for the whole. */
+/** Rejects a payload because of the value at `place`: `message.to[2].wallet`, or `it` for the whole payload. */
 export type Refuse = (place: string, reason: string) => never;
 
-/** Longest place that an error text names whole; of a longer one it keeps the end. */
+/** The longest place that an error shows in full; of a longer one it shows the end. */
 const MAX_PLACE_LENGTH = 256;
 
-/** What refuses the request's `field` as not being valid `kind`, with FIELD_INVALID. */
+/** A function that rejects the request's `field` with FIELD_INVALID, as not being valid `kind`. */
 export function refusalOf(field: string, kind: string): Refuse {
   return (place, reason) => {
     const shown = place.length > MAX_PLACE_LENGTH ? `…${place.slice(-MAX_PLACE_LENGTH)}` : place;
@@ -18,16 +18,16 @@ export function refusalOf(field: string, kind: string): Refuse {
   };
 }
 
-/** The object that the JSON text of a payload holds, parsed as strictly as a request body (see `parseJson`). */
+/** The object in the JSON text of a payload, parsed as strictly as a request body (see `parseJson`). */
 export function parsePayload(json: string, refuse: Refuse): JsonObject {
   if (json.length > MAX_PAYLOAD_LENGTH) refuse("it", `is longer than ${MAX_PAYLOAD_LENGTH} characters`);
   const value = parseJsonText(json, refuse);
   return isJsonObject(value) ? value : refuse("it", "must be a JSON object");
 }
 
-/** Any JSON value, parsed as strictly as a request body. Its length is the caller's to bound. */
+/** Any JSON value, parsed as strictly as a request body. The caller must limit its length. */
 export function parseJsonText(json: string, refuse: Refuse): unknown {
-  // Encoding would turn half a surrogate pair into U+FFFD without a word, and something else would be signed.
+  // Encoding would silently replace a lone surrogate with U+FFFD, so something else would be signed.
   if (!json.isWellFormed()) refuse("it", "holds a lone surrogate");
   try {
     return parseJson(Buffer.from(json));
@@ -41,14 +41,14 @@ export function parseJsonText(json: string, refuse: Refuse): unknown {
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The value of an own key: a struct may well have a member called `constructor`. */
+/** The value of an own key, because a struct may have a member called `constructor`. */
 export const ownValue = (object: JsonObject, key: string): unknown =>
   Object.hasOwn(object, key) ? object[key] : undefined;
 
 const DECIMAL = /^(?:0|-?[1-9]\d{0,77})$/;
 const HEXADECIMAL = /^0x[0-9a-fA-F]{1,64}$/;
 
-/** An integer of at most 256 bits as JSON carries it: a safe number, a decimal string, or a 0x hex string (unsigned). */
+/** An integer of at most 256 bits in JSON: a safe number, a decimal string, or a 0x hex string (unsigned). */
 export function readInteger(value: unknown, place: string, refuse: Refuse): bigint {
   if (value === undefined) return refuse(place, "is missing");
   if (typeof value === "string" && (DECIMAL.test(value) || HEXADECIMAL.test(value))) return BigInt(value);
@@ -64,7 +64,7 @@ export function readInteger(value: unknown, place: string, refuse: Refuse): bigi
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
-/** A 20-byte address in lowercase; the checksum that its case may carry (EIP-55) is not looked at. */
+/** A 20-byte address in lowercase. A checksum in its case (EIP-55) is not verified. */
 export function readAddress(value: unknown, place: string, refuse: Refuse): string {
   if (value === undefined) return refuse(place, "is missing");
   if (typeof value !== "string" || !ADDRESS.test(value)) {

@@ -4,17 +4,17 @@ import { KeysteadError } from "../../kernel/errors.ts";
 import { type AbiValue, decodeAbi, parseAbiType, signatureOf, tupleOf } from "./abi.ts";
 import { isJsonObject, refusalOf } from "./payload.ts";
 
-/** Why a call reverted, as its bytes say, in the members that the API shows. */
+/** Decodes why a call reverted, in the form of the API. */
 
 export interface RevertEntry {
   /** The contract that was called; lowercase. */
   address: string;
   errorType: "native" | "custom" | "unknown";
-  /** For people. */
+  /** Human-readable. */
   displayMessage: string;
   native?: { nativeType: "error_string" | "panic" | "execution_reverted"; message?: string; panicCode?: string };
   custom?: { errorName: string; paramsJson: string };
-  /** 0x hex both. */
+  /** Both are 0x hex. */
   unknown?: { selector: string; data: string };
 }
 
@@ -26,7 +26,7 @@ const LONGEST_SHOWN = 1000;
 const refuse = refusalOf("smartContractInterface", "JSON ABI");
 const typeOf = (type: string) => parseAbiType({ type }, "it", refuse);
 
-/** The same documentation's table. */
+/** From the table in the same documentation. */
 const PANICS: Readonly<Record<string, string>> = {
   "0": "generic panic",
   "1": "assertion failed",
@@ -41,8 +41,8 @@ const PANICS: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param data what it reverted with, 0x hex
- * @param interfaceJson of the contract, if it is known: its errors have names there
+ * @param data the revert data, 0x hex
+ * @param interfaceJson of the contract, if known: it contains the names of its errors
  */
 export function decodeRevert(address: string, data: string, message: string, interfaceJson?: string): RevertEntry {
   const lower = { address: address.toLowerCase() };
@@ -98,14 +98,14 @@ function customError(selector: string, body: Buffer, interfaceJson: string): Ent
         custom: { errorName: name, paramsJson },
       };
     } catch (error) {
-      // An error that is declared badly is none that could be told.
+      // An error with an invalid declaration cannot be decoded.
       if (!(error instanceof KeysteadError)) throw error;
     }
   }
   return undefined;
 }
 
-/** The errors of an interface that was stored once and so is JSON of the right shape. */
+/** The errors of a stored interface, which is therefore valid JSON of the right shape. */
 function errorsIn(interfaceJson: string): { name: string; inputs: readonly unknown[] }[] {
   const value = JSON.parse(interfaceJson) as unknown;
   const entries = isJsonObject(value) ? value.abi : value;
@@ -115,7 +115,7 @@ function errorsIn(interfaceJson: string): { name: string; inputs: readonly unkno
   });
 }
 
-/** Integers as digits: JSON cannot carry them. */
+/** Integers as digits, because JSON numbers cannot represent all of them. */
 function shownValue(value: AbiValue): unknown {
   if (typeof value === "bigint") return String(value);
   return Array.isArray(value) ? value.map(shownValue) : value;

@@ -3,15 +3,15 @@ import type { Refuse } from "./payload.ts";
 import { type RlpItem, rlpInteger } from "./rlp.ts";
 
 /**
- * How a value stands in RLP. `write` is the inverse of `read`: what was read is written as the very item it was read from,
- * so a decision on values is a decision on bytes. Hexadecimal values are lowercase with 0x.
+ * How a value is encoded in RLP. `write` is the inverse of `read`: a value is written as exactly the item that it was read from, so a
+ * decision on values is a decision on bytes. Hexadecimal values are lowercase with 0x.
  */
 export interface RlpCodec<Value> {
   read(item: RlpItem, place: string, refuse: Refuse): Value;
   write(value: Value): RlpItem;
 }
 
-/** A codec of lists that have `length` items. */
+/** A codec for lists of exactly `length` items. */
 export interface RlpTupleCodec<Value> extends RlpCodec<Value> {
   readonly length: number;
   write(value: Value): readonly RlpItem[];
@@ -47,7 +47,7 @@ export const rlpBytes: RlpCodec<string> = {
   write: bytesOf,
 };
 
-/** Whatever it is, as it is. */
+/** Any item, unchanged. */
 export const rlpItem: RlpCodec<RlpItem> = { read: (item) => item, write: (item) => item };
 
 /** Exactly `length` bytes. */
@@ -61,7 +61,7 @@ export function rlpFixedBytes(length: number): RlpCodec<string> {
   };
 }
 
-/** What `codec` reads, or '' where there are no bytes. */
+/** Like `codec`, but also accepts no bytes, as ''. */
 export function rlpOptional(codec: RlpCodec<string>): RlpCodec<string> {
   return {
     read(item, place, refuse) {
@@ -82,7 +82,7 @@ export function rlpList<Value>(element: RlpCodec<Value>): RlpCodec<readonly Valu
   };
 }
 
-/** A list with one item for each member, in the members' order. The place of the whole is '' at the top. */
+/** A list with one item for each member, in the members' order. At the top level, the place of the whole is ''. */
 export function rlpTuple<M extends Members>(members: M): RlpTupleCodec<MemberValues<M>> {
   const entries = Object.entries(members);
   return {

@@ -86,7 +86,7 @@ test("RLP: what is not the one spelling of an item is refused", () => {
     b838: "ends too early",
     bfffffffffffffffff: "ends too early",
     c1: "ends too early",
-    // The inner string reaches beyond the list that it stands in.
+    // The inner string reaches beyond the list that contains it.
     c3830102aabb: "ends too early",
     c0c0: "has bytes after its end",
     "0000": "has bytes after its end",

@@ -1,14 +1,14 @@
 import { MAX_RLP_DEPTH, MAX_RLP_ITEMS } from "../../kernel/limits.ts";
 
-/** What RLP encodes: byte strings, and lists of them to any depth. */
+/** An RLP item: a byte string, or a list of items, nested to any depth. */
 export type RlpItem = Uint8Array | readonly RlpItem[];
 
 const STRING_OFFSET = 0x80;
 const LIST_OFFSET = 0xc0;
-/** Longest content whose length stands in the first byte. */
+/** The longest content whose length is in the first byte. */
 const MAX_SHORT_LENGTH = 55;
 
-/** Recursive Length Prefix serialisation (Ethereum Yellow Paper, appendix B). */
+/** Recursive Length Prefix serialization (Ethereum Yellow Paper, appendix B). */
 export function encodeRlp(item: RlpItem): Buffer {
   if (!(item instanceof Uint8Array)) return withLength(LIST_OFFSET, Buffer.concat(item.map(encodeRlp)));
   const [first] = item;
@@ -23,7 +23,7 @@ function withLength(offset: number, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.of(offset + MAX_SHORT_LENGTH + length.length), length, content]);
 }
 
-/** An integer not below zero as RLP wants it: big-endian without leading zero bytes, zero being the empty string. */
+/** A nonnegative integer in RLP's form: big-endian without leading zero bytes; zero is the empty string. */
 export function rlpInteger(value: bigint): Buffer {
   if (value < 0n) throw new RangeError("RLP has no negative integers");
   if (value === 0n) return Buffer.alloc(0);
@@ -35,8 +35,8 @@ export function rlpInteger(value: bigint): Buffer {
 export class RlpError extends Error {}
 
 /**
- * The one item that `bytes` encode. What has another, longer spelling is refused in that one, so the item encodes to the
- * same bytes again. Byte strings are views into `bytes`.
+ * Decodes the single item in `bytes`. Items that are not in their shortest form are rejected, so the item encodes to the same bytes again.
+ * Byte strings are views into `bytes`.
  *
  * @throws RlpError, also beyond `MAX_RLP_DEPTH` or `MAX_RLP_ITEMS`
  */
@@ -62,7 +62,7 @@ export function decodeRlp(bytes: Uint8Array): RlpItem {
   return item;
 }
 
-/** Where the content of the item at `start` lies; it must end at `limit` or before. */
+/** The position of the content of the item at `start`, which must end at `limit` or before. */
 function spanAt(bytes: Uint8Array, start: number, limit: number): { isList: boolean; from: number; end: number } {
   const first = start < limit ? bytes[start] : undefined;
   if (first === undefined) throw new RlpError("ends too early");
@@ -81,7 +81,7 @@ function spanAt(bytes: Uint8Array, start: number, limit: number): { isList: bool
   return { isList, from, end };
 }
 
-/** A length that does not stand in the first byte. Eight bytes of it may be beyond safe numbers, and are beyond any end. */
+/** A length that does not fit into the first byte. With eight bytes it may exceed the safe numbers, but then it also exceeds any input. */
 function longLength(digits: Uint8Array, size: number): number {
   if (digits.length < size) throw new RlpError("ends too early");
   const length = digits.reduce((sum, digit) => sum * 256 + digit, 0);

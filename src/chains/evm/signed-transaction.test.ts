@@ -26,7 +26,7 @@ interface Vector {
 }
 const file = new URL("../../../test/vectors/evm-transactions/valid.json", import.meta.url);
 const vectors = (JSON.parse(readFileSync(file, "utf8")) as { cases: Vector[] }).cases;
-/** Blobs go with a transaction when it is sent, and one without a chain is everybody's. */
+/** A blob transaction is sent together with its blobs, and one without a chain id is valid on every chain; neither is accepted. */
 const isSendable = ({ signed, name }: Vector) => !signed.startsWith("03") && !/before EIP-155|nothing but/.test(name);
 const sendable = vectors.filter(isSendable);
 
@@ -107,7 +107,7 @@ describe("refused is", () => {
     return serializeTransaction({ type: "legacy", chainId: 1, gasPrice: 1n, ...transfer });
   }
 
-  /** A signature put together by hand. */
+  /** A signature assembled by hand. */
   function forged({ r = 5n, s = 5n, yParity = 0n }): string {
     const transaction = parseUnsignedTransaction(bytesOf(unsigned), FIELD);
     const hex = (value: bigint) => value.toString(16).padStart(64, "0");

@@ -21,23 +21,22 @@ import {
   typedLength,
 } from "./transaction.ts";
 
-/** A transaction that only has to be sent. */
+/** A transaction that is ready to be sent. */
 export interface SignedTransaction {
   transaction: EvmTransaction;
   signature: RecoverableSignature;
 }
 
 const BLOB_TYPE_BYTE = 3;
-/** Half of the group's order; above it every signature has a second form below (EIP-2). */
+/** Half of the group's order. A signature with a higher s is a second form of one with a lower s (EIP-2). */
 const HIGHEST_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
-/** Room for the chain id in `v` of a legacy transaction. */
+/** Large enough for the chain id in `v` of a legacy transaction. */
 const uint72 = rlpUint(72);
 const uint256 = rlpUint(256);
 
 /**
- * Parses a signed transaction: legacy of one chain (EIP-155), EIP-2930, EIP-1559 or EIP-7702. What is signed in it is read as
- * strictly as `parseUnsignedTransaction` reads it, and the whole encodes to the same bytes again. `field` names the
- * request's field in errors.
+ * Parses a signed transaction: legacy with a chain id (EIP-155), EIP-2930, EIP-1559 or EIP-7702. The signed part is parsed as strictly as
+ * by `parseUnsignedTransaction`, and the whole encodes to the same bytes again. `field` names the request's field in errors.
  *
  * @throws KeysteadError TRANSACTION_UNSUPPORTED for another type, TRANSACTION_INVALID
  */
@@ -53,7 +52,7 @@ export function parseSignedTransaction(bytes: Uint8Array, field: string): Signed
 }
 
 interface Split {
-  /** As it was before it was signed. */
+  /** The transaction before it was signed. */
   unsigned: Buffer;
   signature: RecoverableSignature;
 }
@@ -71,7 +70,7 @@ function splitTyped(typeByte: number, bytes: Uint8Array, field: string, refuse: 
   return { unsigned, signature: signatureOf(yParity, tail, refuse) };
 }
 
-/** EIP-155: `v` is 35 or 36 more than twice the chain id, which takes the signature's place where it is hashed. */
+/** EIP-155: `v` is twice the chain id plus 35 or 36. The hash that is signed contains the chain id in place of the signature. */
 function splitLegacy(bytes: Uint8Array, refuse: Refuse): Split {
   const { body, tail } = split(readItem(bytes, refuse), LEGACY_LENGTH, refuse);
   const v = uint72.read(tail[0], "v", refuse);
@@ -100,7 +99,7 @@ function signatureOf(parity: bigint, [, r, s]: readonly [RlpItem, RlpItem, RlpIt
 /**
  * The address that signed it, with the checksum of EIP-55.
  *
- * @throws KeysteadError TRANSACTION_INVALID where nobody can have
+ * @throws KeysteadError TRANSACTION_INVALID if the signature is valid for no address
  */
 export function senderOf({ transaction, signature }: SignedTransaction, field: string): string {
   const { r, s, yParity } = signature;
@@ -109,6 +108,6 @@ export function senderOf({ transaction, signature }: SignedTransaction, field: s
   return deriveAddress("ADDRESS_FORMAT_ETHEREUM", "CURVE_SECP256K1", publicKey);
 }
 
-/** The hash that the chain knows it by; 0x hex. */
+/** The transaction's hash on the chain; 0x hex. */
 export const transactionHash = ({ transaction, signature }: SignedTransaction): string =>
   `0x${toHex(keccak_256(serializeSigned(transaction, signature)))}`;

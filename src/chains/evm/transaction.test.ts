@@ -54,7 +54,7 @@ const accessList = fc.array(fc.record({ address: hexOf(20), storageKeys: fc.arra
 const fees = fc.tuple(uint(256n), uint(256n)).map(([a, b]) => {
   return a < b ? { maxPriorityFeePerGas: a, maxFeePerGas: b } : { maxPriorityFeePerGas: b, maxFeePerGas: a };
 });
-/** 32 bytes, not all zero, as a signature has them. */
+/** 32 bytes, not all zero, as in a signature. */
 const scalar = uint(256n)
   .filter((value) => value > 0n)
   .map((value) => `0x${value.toString(16).padStart(64, "0")}` as const);
@@ -125,7 +125,7 @@ test("random transactions: hash and signed form as in viem, and ethers reads the
   );
 });
 
-/** ethers refuses numbers beyond 2^53 in some members; where it reads, it reads the same. */
+/** ethers rejects numbers beyond 2^53 in some members; if it parses a transaction, the results are equal. */
 function agreesWithEthers(unsigned: string, transaction: ReturnType<typeof parse>): void {
   const theirs = Transaction.from(unsigned);
   const facts = ethereumFacts(transaction, FROM);

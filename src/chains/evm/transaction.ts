@@ -14,7 +14,7 @@ const uint256 = rlpUint(256);
 const address = rlpFixedBytes(20);
 const bytes32 = rlpFixedBytes(32);
 
-/** `to`, '' for a contract creation. */
+/** `to`; '' for a contract creation. */
 export const recipient = rlpOptional(address);
 
 /** EIP-2930, "Specification". */
@@ -28,7 +28,7 @@ const authorizationList = rlpList(
 const call = { gas: uint64, to: recipient, value: uint256, data: rlpBytes };
 const feeMarket = { chainId: uint64, nonce: uint64, maxPriorityFeePerGas: uint256, maxFeePerGas: uint256 };
 
-/** The members that are signed, in their order; a legacy transaction may have three more after them (EIP-155). */
+/** The signed members, in their order; a legacy transaction may have three more after them (EIP-155). */
 const FORMS = {
   LEGACY: rlpTuple({ nonce: uint64, gasPrice: uint256, ...call }),
   TYPE_1: rlpTuple({ chainId: uint64, nonce: uint64, gasPrice: uint256, ...call, accessList }),
@@ -50,8 +50,8 @@ type Read<T extends Type> = ReturnType<(typeof FORMS)[T]["read"]>;
 type Typed<T extends TypedType> = { readonly type: T } & Read<T>;
 
 /**
- * An unsigned transaction. Quantities are bigints, all else is lowercase 0x hex; `to` is '' for a contract creation. A
- * legacy transaction from before EIP-155 has no `chainId`: every chain would take it.
+ * An unsigned transaction. Quantities are bigints, everything else is lowercase 0x hex; `to` is '' for a contract creation. A legacy
+ * transaction from before EIP-155 has no `chainId` and is valid on every chain.
  */
 export type EvmTransaction =
   | ({ readonly type: "LEGACY"; readonly chainId?: bigint } & Read<"LEGACY">)
@@ -64,9 +64,9 @@ export type EvmTransaction =
 const TYPE_BYTES: Readonly<Record<TypedType, number>> = { TYPE_1: 1, TYPE_2: 2, TYPE_3: 3, TYPE_4: 4 };
 const TYPES_BY_BYTE = new Map(Object.entries(TYPE_BYTES).map(([type, byte]) => [byte, type as TypedType]));
 const TEMPO_TYPE_BYTE = 0x76;
-/** EIP-2718: from here on the first byte belongs to a legacy transaction, which is a list ... */
+/** EIP-2718: from this value on, the first byte belongs to a legacy transaction, which is a list. */
 export const FIRST_LEGACY_BYTE = 0xc0;
-/** ... and below here to a typed one. */
+/** EIP-2718: below this value, the first byte is the type of a typed transaction. */
 const FIRST_RESERVED_BYTE = 0x80;
 
 export const LEGACY_LENGTH = FORMS.LEGACY.length;
@@ -76,9 +76,8 @@ export const SIGNED_ALREADY = "is signed already; send it without its signature"
 const KZG_VERSION = "0x01";
 
 /**
- * Parses an unsigned transaction: legacy, EIP-2930, EIP-1559, EIP-4844 (the body, without blobs) or EIP-7702. It is read
- * so strictly that the result encodes to the same bytes again; those are what is signed. `field` names the request's field
- * in errors.
+ * Parses an unsigned transaction: legacy, EIP-2930, EIP-1559, EIP-4844 (the body, without blobs) or EIP-7702. Parsing is so strict that the
+ * result encodes to the same bytes again; those bytes are signed. `field` names the request's field in errors.
  *
  * @throws KeysteadError TRANSACTION_UNSUPPORTED for an unknown type, TRANSACTION_INVALID
  */
@@ -104,12 +103,12 @@ function read(bytes: Uint8Array, field: string, refuse: Refuse): EvmTransaction 
   return transaction;
 }
 
-/** The values decided on must be the bytes signed; the strictness of every reader makes them so, and this holds it to that. */
+/** The values that are decided on must be the bytes that are signed. The strictness of every reader ensures this, and this check verifies it. */
 export function checkIdentity(encoded: Buffer, bytes: Uint8Array, refuse: Refuse): void {
   if (!encoded.equals(bytes)) refuse("it", "is not in its one canonical encoding");
 }
 
-/** What refuses the request's `field` as no transaction that can be signed or sent, for what stands at `place` in it. */
+/** A function that rejects the request's `field` as a transaction that cannot be signed or sent, because of the value at `place`. */
 export function transactionRefusal(field: string, todo: "signed" | "sent" = "signed"): Refuse {
   return (place, reason) => fail("TRANSACTION_INVALID", { field, reason: `cannot be ${todo}: ${place} ${reason}` });
 }
@@ -125,7 +124,7 @@ export function readItem(bytes: Uint8Array, refuse: Refuse): RlpItem {
   }
 }
 
-/** The number of members that are signed, where a transaction's first byte names its type; undefined for other types. */
+/** The number of signed members, if a transaction's first byte is a known type; otherwise undefined. */
 export function typedLength(typeByte: number): number | undefined {
   const type = TYPES_BY_BYTE.get(typeByte);
   return type && FORMS[type].length;
@@ -162,7 +161,7 @@ function readLegacy(item: RlpItem, refuse: Refuse): EvmTransaction {
 function readTyped(type: TypedType, item: RlpItem, refuse: Refuse): Exclude<EvmTransaction, { type: "LEGACY" }> {
   const form = FORMS[type];
   if (!(item instanceof Uint8Array)) {
-    // Blobs, commitments and proofs travel around the whole transaction (EIP-4844, "Networking").
+    // The network form of a blob transaction wraps it with blobs, commitments and proofs (EIP-4844, "Networking").
     if (type === "TYPE_3" && item[0] && !(item[0] instanceof Uint8Array)) {
       refuse("it", "has blobs around it; send the transaction's body alone and put them back after signing");
     }
@@ -171,7 +170,7 @@ function readTyped(type: TypedType, item: RlpItem, refuse: Refuse): Exclude<EvmT
   return { type, ...form.read(item, "", refuse) } as Exclude<EvmTransaction, { type: "LEGACY" }>;
 }
 
-/** What no node would take, or what would not do what it says. */
+/** Rejects transactions that no node would accept, or that would not do what they say. */
 function check(transaction: Exclude<EvmTransaction, { type: "LEGACY" }>, refuse: Refuse): void {
   if (transaction.chainId === 0n) refuse("chainId", "must not be 0");
   if ("maxFeePerGas" in transaction && transaction.maxPriorityFeePerGas > transaction.maxFeePerGas) {
@@ -196,38 +195,37 @@ function checkAuthorizations(authorizations: Read<"TYPE_4">["authorizationList"]
   }
 }
 
-/** The 32 bytes to sign: the hash of the bytes that were parsed. */
+/** The 32 bytes to sign: the hash of the parsed bytes. */
 export function hashToSign(transaction: EvmTransaction): Buffer {
   return Buffer.from(keccak_256(serializeUnsigned(transaction)));
 }
 
-/** The bytes that `parseUnsignedTransaction` had. */
+/** The bytes that `parseUnsignedTransaction` parsed. */
 export function serializeUnsigned(transaction: EvmTransaction): Buffer {
   const { chainId } = transaction;
   const isReplayProtected = transaction.type === "LEGACY" && chainId !== undefined;
   return encode(transaction, isReplayProtected ? [rlpInteger(chainId), Buffer.alloc(0), Buffer.alloc(0)] : []);
 }
 
-/** The transaction as it is broadcast. */
+/** The transaction in the form for broadcast. */
 export function serializeSigned(transaction: EvmTransaction, signature: RecoverableSignature): Buffer {
   const v = transaction.type === "LEGACY" ? legacyV(transaction.chainId, signature) : BigInt(signature.yParity);
   return encode(transaction, [v, BigInt(`0x${signature.r}`), BigInt(`0x${signature.s}`)].map(rlpInteger));
 }
 
-/** EIP-155, "Specification"; without a chain as in the Yellow Paper, appendix F. */
+/** EIP-155, "Specification"; without a chain id as in the Yellow Paper, appendix F. */
 const legacyV = (chainId: bigint | undefined, { yParity }: RecoverableSignature): bigint =>
   BigInt(yParity) + (chainId === undefined ? 27n : 35n + 2n * chainId);
 
 function encode(transaction: EvmTransaction, tail: readonly RlpItem[]): Buffer {
-  // A transaction's type is that of its form, which the compiler cannot tell.
+  // A transaction's type is that of its form, but the compiler cannot infer it.
   const write = FORMS[transaction.type].write as (transaction: EvmTransaction) => readonly RlpItem[];
   const list = encodeRlp([...write(transaction), ...tail]);
   return transaction.type === "LEGACY" ? list : Buffer.concat([Buffer.of(TYPE_BYTES[transaction.type]), list]);
 }
 
 /**
- * What policies see as `eth.tx`. `from` is the address that signs; `call` what a stored interface of the contract makes of
- * `data`.
+ * The content of `eth.tx` in policies. `from` is the address that signs; `call` is `data` decoded by a stored interface of the contract.
  */
 export function ethereumFacts(transaction: EvmTransaction, from: string, call?: DecodedCall) {
   const { type, chainId, nonce, gas, to, value, data } = transaction;

@@ -3,12 +3,12 @@ import { MAX_JSON_DEPTH, MAX_TYPED_DATA_TYPES, MAX_TYPED_DATA_TYPES_LENGTH } fro
 import { isJsonObject, type JsonObject, type Refuse } from "./payload.ts";
 
 export type TypedDataMember = { readonly name: string; readonly type: string };
-/** Struct types by name, members in the order that is hashed. `EIP712Domain` is always among them. */
+/** Struct types by name, with members in the order in which they are hashed. Always includes `EIP712Domain`. */
 export type TypedDataTypes = ReadonlyMap<string, readonly TypedDataMember[]>;
 
 export const DOMAIN_TYPE = "EIP712Domain";
 
-/** The domain's fields in their one order (EIP-712, "Definition of domainSeparator"). */
+/** The domain's fields in their fixed order (EIP-712, "Definition of domainSeparator"). */
 export const DOMAIN_MEMBERS: readonly TypedDataMember[] = [
   { name: "name", type: "string" },
   { name: "version", type: "string" },
@@ -17,7 +17,7 @@ export const DOMAIN_MEMBERS: readonly TypedDataMember[] = [
   { name: "salt", type: "bytes32" },
 ];
 
-// Some exchanges name their structs `Exchange:Action`, which no contract could, and wallets sign it.
+// Some exchanges name their structs `Exchange:Action`. No contract could do that, but wallets sign it.
 const STRUCT_NAME = /^[A-Za-z_$][\w$:]*$/;
 const PLAIN_STRUCT_NAME = /^[A-Za-z_]\w*$/;
 const MEMBER_NAME = /^[A-Za-z_$][\w$]*$/;
@@ -26,7 +26,7 @@ const DIMENSIONS = /^(?:\[(?:[1-9]\d*)?\])*$/;
 const INTEGER = /^(u?)int([1-9]\d{0,2})$/;
 const FIXED_BYTES = /^bytes([1-9]\d?)$/;
 
-/** `T[n]` or `T[]` of a checked type taken apart; undefined for every other type. The outermost dimension stands last. */
+/** Splits `T[n]` or `T[]`, for a type that was checked; undefined for every other type. The outermost dimension comes last. */
 export function arrayOf(type: string): { element: string; length: number | undefined } | undefined {
   const open = type.lastIndexOf("[");
   if (open === -1) return undefined;
@@ -41,16 +41,16 @@ export function integerOf(type: string): { signed: boolean; bits: number } | und
   return bits % 8 === 0 && bits <= 256 ? { signed: unsigned === "", bits } : undefined;
 }
 
-/** The length of `bytes1` ... `bytes32`; undefined for every other type, `bytes` too. */
+/** The length of `bytes1` ... `bytes32`; undefined for every other type, including `bytes`. */
 export function fixedBytesOf(type: string): number | undefined {
   const length = Number(FIXED_BYTES.exec(type)?.[1]);
   return length <= 32 ? length : undefined;
 }
 
-/** `Name(type1 name1,…)`, then in the same form every struct type it refers to, sorted (EIP-712, "Definition of encodeType"). */
+/** `Name(type1 name1,…)`, followed by all struct types that it refers to, in the same form and sorted (EIP-712, "Definition of encodeType"). */
 export function encodeType(name: string, types: TypedDataTypes): string {
   const referred = new Set([name]);
-  // A set's loop also visits what is added meanwhile.
+  // Iterating over a set also visits elements that are added during the loop.
   for (const each of referred) {
     for (const { type } of types.get(each) ?? []) if (types.has(baseOf(type))) referred.add(baseOf(type));
   }
@@ -66,8 +66,8 @@ function encodeDefinition(name: string, types: TypedDataTypes): string {
 const baseOf = (type: string): string => type.split("[", 1)[0] ?? "";
 
 /**
- * Reads the `types` of a payload. Where it does not declare `EIP712Domain`, the domain's type has the standard fields that
- * `domain` holds, as wallets and libraries complete it.
+ * Parses the `types` of a payload. If it does not declare `EIP712Domain`, the domain's type has those standard fields that `domain`
+ * contains, as wallets and libraries complete it.
  */
 export function parseTypes(declared: unknown, domain: JsonObject, refuse: Refuse): TypedDataTypes {
   if (declared === undefined) refuse("types", "is missing");
@@ -141,7 +141,7 @@ function checkType(type: string, owner: string, place: string, types: TypedDataT
   if (isElementary(base)) return;
   if (base === "uint" || base === "int") refuse(place, `has the type "${base}"; write "${base}256"`);
   if (!types.has(base)) refuse(place, `has the unknown type "${printable(type)}"`);
-  // Libraries cut a name at its first special character when they look for referred types, and then hash another text.
+  // When libraries look for referenced types, they cut a name at its first special character, and then hash another text.
   const odd = [owner, base].find((name) => !PLAIN_STRUCT_NAME.test(name));
   if (odd !== undefined) refuse(place, `joins structs, and libraries disagree how "${printable(odd)}" is hashed then`);
 }
@@ -151,7 +151,7 @@ function isElementary(type: string): boolean {
   return integerOf(type) !== undefined || fixedBytesOf(type) !== undefined;
 }
 
-/** A struct may contain itself only through a dynamic array, which can be empty; else no value of it would ever end. */
+/** A struct may contain itself only through a dynamic array, which can be empty. Otherwise its values would be infinite. */
 function checkRecursion(types: TypedDataTypes, refuse: Refuse): void {
   const finite = new Set<string>();
   const visit = (name: string, open: readonly string[]): void => {

@@ -115,7 +115,7 @@ test("the result holds what is signed, in one spelling, and nothing else", () =>
   assert.deepEqual([...types.keys()], ["EIP712Domain", "Order", "Leg"]);
 });
 
-// A second encoder, written against the specification alone: it works on unchecked JSON, in hex text.
+// A second encoder, written only from the specification. It works on unchecked JSON, in hex text.
 
 const keccakHex = (hex: string): string => toHex(keccak_256(Buffer.from(hex, "hex")));
 const utf8Hex = (text: string): string => Buffer.from(text).toString("hex");
@@ -168,7 +168,7 @@ function naiveHash({ types, primaryType, domain, message }: Data): string {
   return `0x${keccakHex(`1901${separator}${naiveStruct(primaryType, message, types)}`)}`;
 }
 
-// Random types: each struct refers only to those after it, so that values are finite.
+// Random types. Each struct refers only to those after it, so that values are finite.
 
 const STRUCTS = ["Order", "leg", "_Zed", "Aa", "A1"];
 

@@ -23,18 +23,18 @@ import {
 } from "./typed-data-types.ts";
 
 /**
- * A value in one spelling: integers are bigints; `address`, `bytes` and `bytesN` are lowercase 0x hex; `string` is as it
- * was sent. Structs hold the members of their type and nothing else.
+ * A value in canonical form: integers are bigints; `address`, `bytes` and `bytesN` are lowercase 0x hex; `string` is unchanged. Structs
+ * contain exactly the members of their type.
  */
 export type TypedDataValue = string | bigint | boolean | readonly TypedDataValue[] | TypedDataStruct;
 export type TypedDataStruct = { readonly [member: string]: TypedDataValue };
 
-/** What is signed, whole: everything in it goes into the hash, so a decision may rest on it. */
+/** Everything that is signed: all of it goes into the hash, so a decision may rely on it. */
 export type TypedData = {
   readonly types: TypedDataTypes;
   readonly primaryType: string;
   readonly domain: TypedDataStruct;
-  /** Empty where `primaryType` is `EIP712Domain`. */
+  /** Empty if `primaryType` is `EIP712Domain`. */
   readonly message: TypedDataStruct;
 };
 
@@ -48,8 +48,8 @@ export type StandardDomain = {
 };
 
 /**
- * Parses and checks the JSON text of EIP-712 typed data `{types, primaryType, domain, message}`. What no type mentions is
- * left out of the result. `field` names the request's field in errors.
+ * Parses and validates the JSON text of EIP-712 typed data `{types, primaryType, domain, message}`. The result contains only what the types
+ * declare. `field` names the request's field in errors.
  *
  * @throws KeysteadError FIELD_INVALID
  */
@@ -72,7 +72,7 @@ export function parseTypedData(json: string, field: string): TypedData {
   };
 }
 
-/** The domain's members that are declared with the types that EIP-712 gives them; under another type a name may say anything. */
+/** The domain's members that are declared with the types of EIP-712. With another type, a standard name could mean anything. */
 export function standardDomain({ types, domain }: TypedData): StandardDomain {
   const declared = types.get(DOMAIN_TYPE) ?? [];
   const standard = DOMAIN_MEMBERS.filter(({ name, type }) =>
@@ -82,8 +82,8 @@ export function standardDomain({ types, domain }: TypedData): StandardDomain {
 }
 
 /**
- * The 32 bytes to sign: `keccak256(0x1901 ‖ domainSeparator ‖ hashStruct(message))`, without the last part where the
- * primary type is the domain itself. `spend` is told how many blocks of Keccak-256 are hashed next, and may throw.
+ * The 32 bytes to sign: `keccak256(0x1901 ‖ domainSeparator ‖ hashStruct(message))`, without the last part if the primary type is the
+ * domain itself. `spend` is called with the number of Keccak-256 blocks to be hashed next, and may throw.
  */
 export function hashTypedData(
   { types, primaryType, domain, message }: TypedData,
@@ -99,12 +99,12 @@ export function hashTypedData(
   return keccak256(Buffer.concat(parts));
 }
 
-/** Bytes that one permutation takes in. */
+/** The number of bytes that one permutation absorbs. */
 const KECCAK_BLOCK = 136;
 
 type Hash = (bytes: Uint8Array) => Buffer;
 
-// Reading: JSON to checked values
+// Parsing: from JSON to validated values.
 
 function reader(types: TypedDataTypes, refuse: Refuse) {
   function struct(name: string, value: unknown, place: string): TypedDataStruct {
@@ -163,7 +163,7 @@ function readBytes(type: string, value: unknown, place: string, refuse: Refuse):
   return value.toLowerCase();
 }
 
-// Hashing: values that were checked above. Each becomes one word of 32 bytes (EIP-712, "Definition of encodeData").
+// Hashing of validated values. Each becomes one word of 32 bytes (EIP-712, "Definition of encodeData").
 
 type StructHasher = (name: string, value: TypedDataStruct) => Buffer;
 

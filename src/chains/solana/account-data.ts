@@ -1,14 +1,14 @@
 import { base58 } from "@scure/base";
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from "./transfers.ts";
 
-/** What the data of accounts say: those of tokens, and lookup tables. Addresses in base58. */
+/** Decodes the data of token accounts and lookup tables. Addresses in base58. */
 
 /** An account that holds tokens, of the Token program or of Token-2022. */
 export interface TokenHolding {
   mint: string;
   owner: string;
   amount: bigint;
-  /** Who may take of it, and how much; null for nobody. */
+  /** The account that may spend from it, and how much; null if there is none. */
   delegate: string | null;
   delegated: bigint;
   closeAuthority: string | null;
@@ -18,11 +18,11 @@ const KEY = 32;
 /** Mint, owner and amount; an optional delegate; a state; whether it wraps SOL; the delegated amount; an optional authority. */
 const HOLDING_LENGTH = 165;
 const AT = { owner: 32, amount: 64, delegate: 72, state: 108, delegated: 121, closeAuthority: 129 };
-/** Behind accounts and mints with extensions stands which of them it is. */
+/** In accounts and mints with extensions, the byte after the first 165 says which of the two it is; this value means an account. */
 const ACCOUNT_TYPE = 2;
 const MULTISIG_LENGTH = 355;
 
-/** Undefined for what holds no tokens: an account of another program, a mint, or one that is not set up yet. */
+/** Undefined for accounts that hold no tokens: one of another program, a mint, or one that is not initialized yet. */
 export function tokenHolding(program: string, data: Buffer): TokenHolding | undefined {
   if (program !== TOKEN_PROGRAM && program !== TOKEN_2022_PROGRAM) return undefined;
   const isExtended = data.length > HOLDING_LENGTH && data[HOLDING_LENGTH] === ACCOUNT_TYPE;
@@ -45,11 +45,11 @@ const optionalAt = (data: Buffer, at: number): string | null =>
 const LOOKUP_TABLE_PROGRAM = "AddressLookupTab1e1111111111111111111111111";
 const LOOKUP_TABLE = 1;
 const LOOKUP_META_LENGTH = 56;
-/** Of the largest. */
+/** The length of the largest table. */
 export const LOOKUP_TABLE_LENGTH = LOOKUP_META_LENGTH + KEY * 256;
 const NEVER = 2n ** 64n - 1n;
 
-/** What a lookup table holds; undefined for what is none, or one that is being taken away. */
+/** The addresses in a lookup table; undefined if it is not a lookup table, or one that is being deactivated. */
 export function lookupTableAddresses(program: string, data: Buffer): string[] | undefined {
   if (program !== LOOKUP_TABLE_PROGRAM || data.length < LOOKUP_META_LENGTH) return undefined;
   if (data.readUInt32LE(0) !== LOOKUP_TABLE || data.readBigUInt64LE(4) !== NEVER) return undefined;

@@ -33,19 +33,19 @@ import { parseDefinitions, parseNamedFields } from "./interface-types.ts";
 
 const refuse = (place: string, reason: string): never => assert.fail(`${place} ${reason}`);
 
-/** Decodes one argument `x` of a type that an interface names so. */
+/** Decodes one argument `x` of this type, as named in an interface. */
 function decode(data: Uint8Array, type: unknown, types: readonly object[] = []) {
   const fields = parseNamedFields([{ name: "x", type }], "args", refuse);
   return decodeArguments(data, fields, parseDefinitions(types, refuse));
 }
 
-/** A type as interfaces name it, what writes its values independently, and random values as written and as read. */
+/** A type as named in an interface, an independent encoder for its values, and random values as written and as read. */
 type Sample = {
   idl: unknown;
   types: readonly object[];
   encoder: Encoder<unknown>;
   value: fc.Arbitrary<{ given: unknown; read: BorshValue }>;
-  /** Of types whose values are lists: an option is then the list of its value. */
+  /** For types whose values are lists: an option then is a list that contains the value. */
   isList?: true;
 };
 
@@ -126,7 +126,7 @@ const array = (item: Sample, length: number): Sample => ({
 const option = (item: Sample): Sample => ({
   idl: { option: item.idl },
   types: item.types,
-  // Kit's own options inside one another would need its own wrapping.
+  // Kit needs another wrapping for nested options.
   encoder: getTagged(item.encoder),
   value: fc.option(item.value).map((some) => ({
     given: some === null ? [] : [some.given],
@@ -167,7 +167,7 @@ function struct(items: readonly Sample[]): Sample {
   };
 }
 
-/** Each item makes three variants: without fields, with it as a tuple, and with it under a name. */
+/** Each item becomes three variants: without fields, with the item in a tuple, and with the item as a named field. */
 function variants(items: readonly Sample[]): Sample {
   const name = freshName();
   const shapes = items.flatMap(({ idl, value, encoder }, index) => [

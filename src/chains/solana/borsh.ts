@@ -4,10 +4,10 @@ import { MAX_BORSH_DEPTH, MAX_BORSH_VALUES } from "../../kernel/limits.ts";
 import { type ByteReader, byteReader } from "./byte-reader.ts";
 import type { BorshType, Fields, NamedField, TypeDefinition, TypeDefinitions } from "./interface-types.ts";
 
-/** A decoded value; see `decodeArguments` for what stands for what. */
+/** A decoded value; see `decodeArguments` for the representation. */
 export type BorshValue = boolean | bigint | string | readonly BorshValue[] | { readonly [name: string]: BorshValue };
 
-/** Data that are not what their types say, or hold what is not decoded. It does not leave this file. */
+/** The data does not match its types, or contains something that is not decoded. Not thrown outside this file. */
 class UndecodableError extends Error {}
 
 const undecodable = (reason: string): never => {
@@ -17,19 +17,18 @@ const undecodable = (reason: string): never => {
 type Decoding = {
   readonly reader: ByteReader;
   readonly definitions: TypeDefinitions;
-  /** Values that may still be decoded: some take no bytes, so the data alone are no bound. */
+  /** How many more values may be decoded. Some values have no bytes, so the length of the data is no limit. */
   left: number;
 };
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Decodes Borsh (https://borsh.io) data as the fields say, to the last byte; undefined where they do not fit.
+ * Decodes Borsh (https://borsh.io) data by the given fields, to the last byte; undefined if it does not match.
  *
- * Integers are bigints, public keys base58, `bytes` lowercase hex. Structs are objects by their fields' names; tuples,
- * arrays and vectors are lists. An enum is the variant's name, or for a variant with fields an object with the name as its
- * one key. Nothing (`None`) is the empty list; something is the value itself, or the list of it where the value could be a
- * list too.
+ * Integers are bigints, public keys base58, `bytes` lowercase hex. Structs are objects by field name; tuples, arrays and vectors are lists.
+ * An enum is the variant's name, or for a variant with fields an object with the name as its only key. An option without a value (`None`)
+ * is the empty list; with a value it is the value itself, or a list that contains it if the value could itself be a list.
  */
 export function decodeArguments(
   data: Uint8Array,
@@ -46,7 +45,7 @@ export function decodeArguments(
   }
 }
 
-// `fromEntries` makes own properties of any names, `__proto__` too.
+// `fromEntries` creates own properties for any name, including `__proto__`.
 const decodeNamed = (fields: readonly NamedField[], decoding: Decoding, depth: number) =>
   Object.fromEntries(fields.map(({ name, type }) => [name, decode(type, decoding, depth)]));
 
@@ -92,7 +91,7 @@ function something(item: BorshType, decoding: Decoding, depth: number): BorshVal
   return isListLike(item, decoding.definitions) ? [value] : value;
 }
 
-/** Of a type whose values are lists, or can be: an option is a list where it is nothing. */
+/** Whether values of the type are, or can be, lists. An option is a list if it is empty. */
 function isListLike(type: BorshType, definitions: TypeDefinitions, depth = 0): boolean {
   if (depth > MAX_BORSH_DEPTH) return undecodable("the type never ends");
   if (type.kind !== "defined") return ["vec", "array", "tuple", "option", "coption"].includes(type.kind);
@@ -101,7 +100,7 @@ function isListLike(type: BorshType, definitions: TypeDefinitions, depth = 0): b
   return definition?.kind === "struct" && definition.fields.kind === "tuple";
 }
 
-/** The C layout of an option, as Anchor's and Codama's clients write it: four bytes of tag, and room for the value always. */
+/** The C layout of an option, as written by clients of Anchor and Codama: a tag of four bytes, and always space for the value. */
 function decodeFixedOption(item: BorshType, decoding: Decoding, depth: number): BorshValue {
   const { reader, definitions } = decoding;
   const length = fixedLength(item, definitions);
@@ -111,7 +110,7 @@ function decodeFixedOption(item: BorshType, decoding: Decoding, depth: number): 
   return [];
 }
 
-/** The bytes of every value of the type. */
+/** The number of bytes of every value of the type. */
 function fixedLength(type: BorshType, definitions: TypeDefinitions, depth = 0): number {
   if (depth > MAX_BORSH_DEPTH) return undecodable("the type never ends");
   switch (type.kind) {
@@ -165,7 +164,7 @@ function readFlag(reader: ByteReader): boolean {
 
 const readLength = (reader: ByteReader): number => reader.take(4).readUInt32LE();
 
-/** Little-endian, in two's complement where signed. */
+/** Little-endian; in two's complement if signed. */
 function readInteger(reader: ByteReader, length: number, signed: boolean): bigint {
   const bigEndian = Buffer.from(reader.take(length)).reverse();
   const value = BigInt(`0x${toHex(bigEndian)}`);

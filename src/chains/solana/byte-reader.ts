@@ -6,7 +6,7 @@ export type ByteReader = {
   left(): number;
 };
 
-/** `refuseEnd` is called, and must throw, where more bytes are asked for than are left. */
+/** `refuseEnd` is called if more bytes are requested than are left; it must throw. */
 export function byteReader(bytes: Uint8Array, refuseEnd: () => never): ByteReader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;

@@ -20,7 +20,7 @@ import fc from "fast-check";
 import { compileMessage, type LookupTable, type NamedInstruction } from "./compile.ts";
 
 const ACCOUNTS = 24;
-/** Those of the accounts that may sign: of more than twelve the library makes no message. */
+/** The number of accounts that may sign; the library creates no message with more than twelve. */
 const SIGNERS = 8;
 const PROGRAMS = 4;
 const TABLES = 3;
@@ -32,7 +32,7 @@ const programs = Array.from({ length: PROGRAMS }, (_, at) => keyOf(100 + at));
 
 const account = fc
   .record({ at: fc.nat(ACCOUNTS), signer: fc.boolean(), writable: fc.boolean() })
-  // The payer is named by instructions, too.
+  // Instructions name the payer as well.
   .map(({ at, signer, writable }) => ({
     key: at === ACCOUNTS ? payer : keyOf(at),
     signer: signer && at < SIGNERS,
@@ -46,7 +46,7 @@ const instruction: fc.Arbitrary<NamedInstruction> = fc.record({
   }),
   data: fc.uint8Array({ maxLength: 40 }),
 });
-/** Each account is in one table or in none; which of two is taken is for each compiler to say. */
+/** Each account is in at most one table, because compilers may choose freely between two. */
 const tables: fc.Arbitrary<LookupTable[]> = fc
   .array(fc.nat(TABLES), { minLength: ACCOUNTS + PROGRAMS, maxLength: ACCOUNTS + PROGRAMS })
   .map((places) => {
@@ -59,7 +59,7 @@ const tables: fc.Arbitrary<LookupTable[]> = fc
 
 const roles = [AccountRole.READONLY, AccountRole.WRITABLE, AccountRole.READONLY_SIGNER, AccountRole.WRITABLE_SIGNER];
 
-/** As `@solana/kit` compiles the same. */
+/** The same, compiled by `@solana/kit`. */
 function compiledByKit(instructions: readonly NamedInstruction[], byTable: Record<Address, Address[]>): Uint8Array {
   const named = instructions.map(({ program, accounts, data }) => ({
     programAddress: program as Address,

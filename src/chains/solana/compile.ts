@@ -1,9 +1,9 @@
 import { type AddressTableLookup, type MessageParts, serializeMessage } from "./transaction.ts";
 
-/** A message made of instructions, as whoever offers them names programs and accounts: by their addresses. */
+/** Compiles a message from instructions that name programs and accounts by address. */
 
 export interface NamedInstruction {
-  /** Base58, as all addresses here. */
+  /** Base58, like all addresses here. */
   program: string;
   accounts: readonly { key: string; signer: boolean; writable: boolean }[];
   data: Uint8Array;
@@ -11,7 +11,7 @@ export interface NamedInstruction {
 
 export interface LookupTable {
   key: string;
-  /** What it holds, in its order. */
+  /** The addresses in the table, in its order. */
   addresses: readonly string[];
 }
 
@@ -21,8 +21,8 @@ interface Role {
 }
 
 /**
- * The bytes of a version 0 message. Accounts that sign nothing and are no programs come from a lookup table that holds them. Unchecked:
- * whoever parses it finds what is wrong, such as too many accounts.
+ * The bytes of a version 0 message. Accounts that do not sign and are not programs are taken from a lookup table that contains them. The
+ * result is not validated: parsing it finds problems such as too many accounts.
  *
  * @param blockhash in base58
  */
@@ -69,7 +69,7 @@ interface Used {
   readonly: string[];
 }
 
-/** By table, what it supplies, in the order of its indexes; nothing comes from two. */
+/** The accounts that each table supplies, in the order of its indexes; no account comes from two tables. */
 function lookupsOf(
   roles: ReadonlyMap<string, Role>,
   programs: ReadonlySet<string>,

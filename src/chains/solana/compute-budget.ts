@@ -1,12 +1,12 @@
 import { fail } from "../../kernel/errors.ts";
 import type { CompiledInstruction, SolanaTransaction } from "./transaction.ts";
 
-/** What a transaction asks of a block, and what its payer pays for that. */
+/** The compute budget that a transaction requests, and what its payer pays for it. */
 
 export const COMPUTE_BUDGET_PROGRAM = "ComputeBudget111111111111111111111111111111";
-/** The most that one transaction gets, whatever it asks for. */
+/** The maximum for one transaction, whatever it requests. */
 export const MAX_COMPUTE_UNITS = 1_400_000;
-/** What each instruction counts with where a transaction does not say. */
+/** The default per instruction, if the transaction sets no limit. */
 export const UNITS_PER_INSTRUCTION = 200_000;
 
 const SET_UNIT_LIMIT = 2;
@@ -14,7 +14,7 @@ const SET_UNIT_PRICE = 3;
 const LAMPORTS_PER_SIGNATURE = 5000n;
 const MICRO_LAMPORTS = 1_000_000n;
 
-/** Programs that verify signatures in place of the runtime; the first byte of their data is how many, and each is paid for. */
+/** Programs that verify signatures instead of the runtime. The first byte of their data is the number of signatures, each of which costs a fee. */
 const VERIFYING_PROGRAMS: readonly string[] = [
   "Ed25519SigVerify111111111111111111111111111",
   "KeccakSecp256k11111111111111111111111111111",
@@ -23,14 +23,14 @@ const VERIFYING_PROGRAMS: readonly string[] = [
 
 export interface ComputeBudget {
   unitLimit?: number;
-  /** Millionths of a lamport for each unit of the limit. */
+  /** Millionths of a lamport per unit of the limit. */
   unitPrice?: bigint;
 }
 
 /**
- * What a transaction says of it itself.
+ * The compute budget that a transaction sets.
  *
- * @throws KeysteadError TRANSACTION_INVALID where it says something twice or without a number, which no block takes
+ * @throws KeysteadError TRANSACTION_INVALID if it sets a value twice or without a number, which validators reject
  */
 export function computeBudgetOf({ field, instructions }: SolanaTransaction): ComputeBudget {
   const said = (tag: number, name: string, length: number): Buffer | undefined => {
@@ -67,10 +67,10 @@ export function unitPriceData(microLamports: bigint): Buffer {
 }
 
 /**
- * Lamports that the first signer pays for a transaction in a block, whatever becomes of it there: for each signature, and for the units
- * that it asks for, however many it uses.
+ * Lamports that the first signer pays for a transaction in a block, whether or not it succeeds: for each signature, and for the requested
+ * units, regardless of how many it uses.
  *
- * @throws KeysteadError TRANSACTION_INVALID as `computeBudgetOf` does
+ * @throws KeysteadError TRANSACTION_INVALID like `computeBudgetOf`
  */
 export function feeOf(transaction: SolanaTransaction): bigint {
   const { instructions, signatures } = transaction;

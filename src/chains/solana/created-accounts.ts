@@ -3,7 +3,7 @@ import { base58 } from "@scure/base";
 import type { CompiledInstruction, MessageAccount } from "./transaction.ts";
 import { SYSTEM_PROGRAM, systemTransfer } from "./transfers.ts";
 
-/** What the System program does that makes accounts, and with whose lamports. */
+/** How the System program creates accounts, and who pays the lamports. */
 export type AccountStep =
   /** An account gets data or another owner. */
   { does: "make"; account: string } | { does: "pay"; from: string; to: string; lamports: bigint };
@@ -14,7 +14,7 @@ const CREATE_WITH_SEED = 3;
 const ALLOCATE = 8;
 const ALLOCATE_WITH_SEED = 9;
 const ASSIGN_WITH_SEED = 10;
-/** Of what names a seed: the bytes between that and the owner. */
+/** For instructions with a seed: the number of bytes between the seed and the owner. */
 const SEEDED: Readonly<Record<number, number>> = {
   [CREATE_WITH_SEED]: 16,
   [ALLOCATE_WITH_SEED]: 8,
@@ -22,7 +22,7 @@ const SEEDED: Readonly<Record<number, number>> = {
 };
 const MAKING: readonly number[] = [ASSIGN, ALLOCATE, ALLOCATE_WITH_SEED, ASSIGN_WITH_SEED];
 
-/** The steps of an instruction of a transaction; none of one that makes and pays nothing. */
+/** The steps of a transaction's instruction; none if it neither creates nor pays anything. */
 export function accountSteps(instruction: CompiledInstruction): AccountStep[] {
   const { program, accounts, data } = instruction;
   if (program.key !== SYSTEM_PROGRAM || data.length < 4) return [];
@@ -36,11 +36,11 @@ export function accountSteps(instruction: CompiledInstruction): AccountStep[] {
   return created(first.key, addressOf(second, kind, data), lamports);
 }
 
-/** A lookup table may supply an account that need not sign, and those are made of a seed. */
+/** A lookup table may supply an account that does not sign; the address of such an account is derived from a seed. */
 const addressOf = ({ key, lookup }: MessageAccount, kind: number, data: Buffer): string =>
   (lookup && seededAddress(kind, data)) ?? key;
 
-/** In base58; undefined where the data end too early. */
+/** In base58; undefined if the data ends too early. */
 function seededAddress(kind: number, data: Buffer): string | undefined {
   const [seed, between] = [seedOf(data), SEEDED[kind]];
   if (seed === undefined || between === undefined) return undefined;
@@ -56,7 +56,7 @@ const created = (from: string, account: string, lamports: bigint): AccountStep[]
 ];
 
 const KEY_LENGTH = 32;
-/** The base of 32 bytes comes first, and the seed behind its length. */
+/** The base of 32 bytes comes first, followed by the seed's length and the seed. */
 const SEED_AT = 44;
 
 function seedOf(data: Buffer): Buffer | undefined {
@@ -72,7 +72,7 @@ function lamportsWithSeed(data: Buffer): bigint | undefined {
 const readU64 = (data: Buffer, at: number): bigint | undefined =>
   data.length >= at + 8 ? data.readBigUInt64LE(at) : undefined;
 
-/** The same of an instruction that another one called, as nodes parse those of the System program. */
+/** The same for an inner instruction, as nodes parse those of the System program. */
 export function parsedAccountSteps({
   programId,
   type,

@@ -7,7 +7,7 @@ import { solanaFacts } from "./facts.ts";
 import { parseProgramInterface } from "./program-interface.ts";
 import { decodeWireTransaction, parseTransaction } from "./transaction.ts";
 
-// What the facts of single transactions are stands in the vectors that transaction.test.ts reads.
+// The facts of single transactions are in the test vectors that transaction.test.ts reads.
 
 type Published = {
   transaction: string;
@@ -24,7 +24,7 @@ const [published] = (
 
 const JUPITER = "JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4";
 
-/** As much of the aggregator's interface as the transaction needs. */
+/** The part of the aggregator's interface that the transaction needs. */
 const jupiter = {
   instructions: [
     {

@@ -13,7 +13,7 @@ type InstructionFacts = {
   parsed_instruction_data?: DecodedInstruction;
 };
 
-/** What `solana.tx` of a policy is. */
+/** The content of `solana.tx` in policies. */
 export type SolanaFacts = {
   account_keys: string[];
   program_keys: string[];
@@ -26,8 +26,8 @@ export type SolanaFacts = {
 };
 
 /**
- * The facts of a transaction that policies are decided on. `interfaces` are those stored for programs, by the program's
- * address; an instruction of such a program has `parsed_instruction_data` where its data follow the interface.
+ * The facts of a transaction for policies. `interfaces` are the stored ones, by program address. An instruction of such a program has
+ * `parsed_instruction_data` if its data matches the interface.
  */
 export function solanaFacts(
   { accounts, instructions, recentBlockhash, lookups }: SolanaTransaction,

@@ -2,7 +2,7 @@ import { printable } from "../../kernel/json.ts";
 import { MAX_LABEL_LENGTH } from "../../kernel/limits.ts";
 import { isJsonObject, type JsonObject, ownValue, type Refuse } from "../evm/payload.ts";
 
-/** A type as an interface names it. */
+/** A type as named in an interface. */
 export type BorshType =
   | { readonly kind: "bool" | "bytes" | "string" | "pubkey" }
   | { readonly kind: "integer"; readonly signed: boolean; readonly bytes: number }
@@ -10,12 +10,12 @@ export type BorshType =
   | { readonly kind: "array"; readonly item: BorshType; readonly length: number }
   | { readonly kind: "tuple"; readonly items: readonly BorshType[] }
   | { readonly kind: "defined"; readonly name: string }
-  /** Floats, maps, sets and generics: data that hold one are not decoded. */
+  /** Floats, maps, sets and generics: data that contains one is not decoded. */
   | { readonly kind: "unsupported" };
 
 export type NamedField = { readonly name: string; readonly type: BorshType };
 
-/** Fields of a struct or of an enum's variant: named, or a tuple. */
+/** The fields of a struct or of an enum's variant: named, or a tuple. */
 export type Fields =
   | { readonly kind: "named"; readonly fields: readonly NamedField[] }
   | { readonly kind: "tuple"; readonly items: readonly BorshType[] };
@@ -28,7 +28,7 @@ export type TypeDefinition =
 
 export type TypeDefinitions = ReadonlyMap<string, TypeDefinition>;
 
-/** One object each, however often an interface names it. */
+/** One shared object for each, however often an interface names it. */
 const PLAIN = new Map<string, BorshType>([
   ...[1, 2, 4, 8, 16, 32].flatMap((bytes): [string, BorshType][] => [
     [`u${8 * bytes}`, { kind: "integer", signed: false, bytes }],
@@ -38,7 +38,7 @@ const PLAIN = new Map<string, BorshType>([
   ["bytes", { kind: "bytes" }],
   ["string", { kind: "string" }],
   ["pubkey", { kind: "pubkey" }],
-  // As interfaces were written before Anchor 0.30.
+  // The spelling in interfaces from before Anchor 0.30.
   ["publicKey", { kind: "pubkey" }],
   ["f32", { kind: "unsupported" }],
   ["f64", { kind: "unsupported" }],
@@ -63,7 +63,7 @@ export function checkName(name: unknown, place: string, refuse: Refuse): string 
   return refuse(place, `must be a text of 1 to ${MAX_LABEL_LENGTH} characters`);
 }
 
-/** What of a list has a name of its own: a second one of the name could stand for the first. */
+/** Rejects duplicate names in a list, because a second item could be mistaken for the first. */
 export function checkNames(items: readonly { readonly name: string }[], place: string, refuse: Refuse): void {
   const names = new Set<string>();
   for (const { name } of items) {
@@ -177,7 +177,7 @@ function parseArray(content: unknown, place: string, refuse: Refuse): BorshType 
   const [item, length, ...others] = listOf(content, place, refuse);
   if (others.length > 0) refuse(place, "must be a type and a length");
   const type = parseType(item, `${place}[0]`, refuse);
-  // A length that is a parameter of the type around it.
+  // A length that is a generic parameter of the surrounding type.
   if (isJsonObject(length)) return { kind: "unsupported" };
   if (typeof length !== "number" || !Number.isSafeInteger(length) || length < 0) {
     return refuse(`${place}[1]`, "must be a whole number not below zero");
@@ -193,7 +193,7 @@ function parseReference(content: unknown, place: string, refuse: Refuse): BorshT
   return { kind: "defined", name: nameOf(reference, place, refuse) };
 }
 
-/** Every type that is referred to must be there. */
+/** Every referenced type must exist. */
 export function checkReferences(
   fields: readonly NamedField[],
   place: string,

@@ -1,13 +1,13 @@
 import type { CompiledInstruction } from "./transaction.ts";
 import { splTransfer, systemTransfer } from "./transfers.ts";
 
-/** Who gave what to whom in a transaction: what its instructions say, made to agree with what became of the balances. */
+/** Who sent what to whom in a transaction: derived from its instructions and reconciled with the changes of the balances. */
 
-/** Of an amount from one wallet to another. */
+/** A transfer of an amount between two wallets. */
 export interface Movement {
   /** The token's mint; null for SOL. */
   token: string | null;
-  /** Wallets, not token accounts; the mint itself where tokens came into being or went out of it. */
+  /** Wallets, not token accounts; the mint itself if tokens were minted or burned. */
   from: string;
   to: string;
   /** Lamports, or atomic units of the token. */
@@ -28,18 +28,18 @@ export interface TokenAccount {
 }
 
 export interface Outcome {
-  /** What each account gained or lost beside the fee. */
+  /** The change of each account's balance, not counting the fee. */
   lamports: readonly BalanceChange[];
   tokensBefore: readonly TokenAccount[];
   tokensAfter: readonly TokenAccount[];
-  /** In the order in which they ran. Without them, movements come from the balances alone. */
+  /** In the order in which they ran. If there are none, movements are derived from the balances alone. */
   instructions: readonly CompiledInstruction[];
 }
 
 /**
- * The movements of a transaction that succeeded. For every wallet they sum up to what its balances gained or lost. Instructions say who
- * gave to whom; what they do not explain - accounts that were closed, made or emptied by programs, tokens that were minted, burned or
- * withheld - goes from those who lost it to those who gained it, in the order of the transaction's accounts.
+ * The movements of a successful transaction. For every wallet their sum is the change of its balances. Instructions determine who sent to
+ * whom. Changes that they do not explain (accounts that were closed, created or emptied by programs; tokens that were minted, burned or
+ * withheld) become movements from those who lost to those who gained, in the order of the transaction's accounts.
  */
 export function movementsOf(outcome: Outcome): Movement[] {
   const tokens = new Map([...outcome.tokensBefore, ...outcome.tokensAfter].map((each) => [each.address, each]));
@@ -58,7 +58,7 @@ export function movementsOf(outcome: Outcome): Movement[] {
   return [...said.filter(({ amount }) => amount > 0n), ...unexplained(said, changes)];
 }
 
-/** What each wallet gained or lost, by mint. */
+/** The change of each wallet's balances, by mint. */
 function changesOf({ lamports, tokensBefore, tokensAfter }: Outcome): Map<string | null, Map<string, bigint>> {
   const changes = new Map<string | null, Map<string, bigint>>();
   for (const { address, amount } of lamports) add(changes, null, address, amount);
@@ -85,7 +85,7 @@ function unexplained(
   return [...rest].flatMap(([mint, ofMint]) => settled(mint, ofMint));
 }
 
-/** Those who lost something give it to those who gained something, one after the other. */
+/** Matches those who lost with those who gained, one after the other. */
 function settled(token: string | null, rest: ReadonlyMap<string, bigint>): Movement[] {
   const givers = [...rest].filter(([, amount]) => amount < 0n).map(([from, amount]) => ({ from, left: -amount }));
   const takers = [...rest].filter(([, amount]) => amount > 0n).map(([to, amount]) => ({ to, left: amount }));
@@ -98,7 +98,7 @@ function settled(token: string | null, rest: ReadonlyMap<string, bigint>): Movem
     if (giver.left === 0n) givers.shift();
     if (taker.left === 0n) takers.shift();
   }
-  // Burned or minted; lamports are neither.
+  // The rest was burned or minted, which does not happen to lamports.
   if (token === null) return movements;
   for (const { from, left } of givers) movements.push({ token, from, to: token, amount: left });
   for (const { to, left } of takers) movements.push({ token, from: token, to, amount: left });

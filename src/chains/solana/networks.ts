@@ -1,4 +1,4 @@
-/** The clusters that the API names, by their CAIP-2 identifiers: the first 32 characters of the hash of their genesis. */
+/** The clusters that the API supports, by their CAIP-2 identifiers: the first 32 characters of the hash of their genesis. */
 export const solanaChains = [
   "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
   "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
@@ -7,10 +7,10 @@ export type SolanaChain = (typeof solanaChains)[number];
 
 const [mainnet, devnet] = solanaChains;
 
-/** Whether a text is 32 bytes in base58, by its letters and length alone. */
+/** Whether a text is like 32 bytes in base58, judged only by its characters and length. */
 export const isHash = (text: string): boolean => /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text);
 
-/** Every spelling that requests may use: the cluster's name, its identifier, and the whole hash. */
+/** Every spelling that requests may use: the cluster's name, its identifier, and the full hash. */
 const canonical = {
   "solana:mainnet": mainnet,
   [mainnet]: mainnet,

@@ -9,7 +9,7 @@ import { decodeInstruction, parseProgramInterface } from "./program-interface.ts
 const FIELD = "parameters.smartContractInterface";
 const parse = (idl: unknown) => parseProgramInterface(JSON.stringify(idl), FIELD);
 
-/** One program in the form before Anchor 0.30 ... */
+/** A program in the form from before Anchor 0.30. */
 const older = {
   version: "0.1.0",
   name: "shop",
@@ -41,7 +41,7 @@ const older = {
   errors: [{ code: 6000, name: "Closed" }],
 };
 
-/** ... and since. */
+/** The same program in the form since Anchor 0.30. */
 const newer = {
   address: "BYFW1vhC1ohxwRbYoLbAWs86STa25i9sD5uEusVjTYNd",
   metadata: { name: "shop", version: "0.1.0", spec: "0.1.0" },
@@ -99,7 +99,7 @@ test("data of no instruction, cut off or with bytes after them, are not decoded"
 });
 
 test("discriminators that an interface does not name follow from the instructions' names", () => {
-  // As interfaces of published programs name them.
+  // As named in the interfaces of published programs.
   const published: [string, string][] = [
     ["initialize", "afaf6d1f0d989bed"],
     ["route", "e517cb977ae3ad2a"],

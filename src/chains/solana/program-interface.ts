@@ -20,14 +20,14 @@ import {
 
 type Instruction = {
   readonly name: string;
-  /** What the instruction's data begin with, lowercase hex. */
+  /** The beginning of the instruction's data, lowercase hex. */
   readonly discriminator: string;
-  /** In the order of the instruction's accounts; those of a group are called `group.account`. */
+  /** In the order of the instruction's accounts; those in a group are named `group.account`. */
   readonly accounts: readonly string[];
   readonly arguments: readonly NamedField[];
 };
 
-/** What a program's instructions look like: a checked Anchor IDL, as far as it speaks of instructions. */
+/** The instructions of a program: a validated Anchor IDL, without everything that does not concern instructions. */
 export type ProgramInterface = {
   readonly instructions: readonly Instruction[];
   readonly definitions: TypeDefinitions;
@@ -40,12 +40,12 @@ export type DecodedInstruction = {
   program_call_args: Readonly<Record<string, BorshValue>>;
 };
 
-/** Bytes of a discriminator that follows from the instruction's name. */
+/** The length of a discriminator that is derived from the instruction's name. */
 const DERIVED_DISCRIMINATOR_LENGTH = 8;
 
 /**
- * Parses the JSON text of an Anchor IDL, in the form before Anchor 0.30 or since. Only `instructions` and `types` are read.
- * `field` names the request's field in errors.
+ * Parses the JSON text of an Anchor IDL, in the form from before or since Anchor 0.30. Only `instructions` and `types` are read. `field`
+ * names the request's field in errors.
  *
  * @throws KeysteadError FIELD_INVALID
  */
@@ -87,7 +87,7 @@ function parseInstruction(
   return { name, discriminator, accounts, arguments: fields };
 }
 
-/** The names of accounts in their order, those of groups among them, each with the `group` around it. */
+/** The names of accounts in their order, including those in groups, prefixed with the surrounding `group`. */
 function parseAccounts(value: unknown, place: string, group: string, refuse: Refuse): string[] {
   return listOf(value, place, refuse).flatMap((each, index) => {
     const account = objectOf(each, `${place}[${index}]`, refuse);
@@ -98,7 +98,7 @@ function parseAccounts(value: unknown, place: string, group: string, refuse: Ref
   });
 }
 
-/** A group's name stands once in the JSON, and in each name of its accounts. */
+/** A group's name occurs once in the JSON, but in the name of each of its accounts, so the total length is limited. */
 function checkAccountNames(instructions: readonly Instruction[], refuse: Refuse): void {
   let length = 0;
   for (const { accounts } of instructions) for (const name of accounts) length += name.length;
@@ -115,17 +115,17 @@ function parseDiscriminator(value: unknown, place: string, refuse: Refuse): stri
   return toHex(Uint8Array.from(bytes as number[]));
 }
 
-/** What Anchor gives an instruction that names none: the beginning of the hash of its name in Rust. */
+/** Anchor's default for an instruction without a discriminator: the beginning of the hash of its name in Rust. */
 function deriveDiscriminator(name: string): string {
   const rustName = name.replace(/(?<=[^_])(?=[A-Z])/g, "_").toLowerCase();
   return toHex(sha256(Buffer.from(`global:${rustName}`)).subarray(0, DERIVED_DISCRIMINATOR_LENGTH));
 }
 
-/** No discriminator may begin another: the data would be two instructions at once. */
+/** No discriminator may be a prefix of another, because data could then match two instructions. */
 function checkDiscriminators(instructions: readonly Instruction[], refuse: Refuse): void {
   const sorted = instructions.toSorted((a, b) => Buffer.from(a.discriminator).compare(Buffer.from(b.discriminator)));
   for (const [index, { name, discriminator }] of sorted.entries()) {
-    // Whatever begins with a text follows it at once in sorted order.
+    // In sorted order, a text is followed directly by those that begin with it.
     const next = sorted[index + 1];
     if (next?.discriminator.startsWith(discriminator)) {
       refuse("instructions", `has discriminators of "${printable(name)}" and "${printable(next.name)}" that clash`);
@@ -134,9 +134,9 @@ function checkDiscriminators(instructions: readonly Instruction[], refuse: Refus
 }
 
 /**
- * Decodes an instruction's data, and names its accounts; `accountKeys` are its accounts in order. Undefined where no
- * instruction of the interface has such data, or where there are fewer accounts than it names: the program would refuse it,
- * or is another than the interface says. Accounts beyond the named ones are left out.
+ * Decodes an instruction's data and names its accounts; `accountKeys` are its accounts in order. Undefined if no instruction of the
+ * interface has such data, or if there are fewer accounts than it names: the program would reject it, or is not the one that the interface
+ * describes. Accounts after the named ones are omitted.
  */
 export function decodeInstruction(
   { instructions, definitions }: ProgramInterface,

@@ -118,7 +118,7 @@ test("the payer may be the first signer already, and nothing else", () => {
       /names the sponsor \w+ in message.instructions\[0\]/,
     );
   }
-  // Among the accounts, and in no instruction: the last of its static accounts takes another's key.
+  // Among the accounts, but in no instruction: the last static account is replaced by another key.
   const wire = wireOf(given(plain([signs, { address: third, role: writable }]), "legacy"));
   const unnamed = given([...plain([signs])], "legacy");
   const listed = Buffer.from(

@@ -12,33 +12,33 @@ import {
 import { SYSTEM_PROGRAM, systemTransfer, transferData } from "./transfers.ts";
 
 /**
- * A transaction for which somebody else pays. The payer becomes its first signer and has no other part in it: no instruction of the
- * given transaction names the payer, so none can do anything with what is the payer's. The accounts and the data of these
- * instructions stay as they were given, and so do the rights of each account.
+ * A transaction for which somebody else pays. The payer becomes its first signer and has no other role: no instruction of the given
+ * transaction names the payer, so none can use the payer's assets. The accounts and data of these instructions stay unchanged, and so do
+ * the permissions of each account.
  */
 
-/** Lamports that the payer gives to a signer, before anything else happens. */
+/** Lamports that the payer transfers to a signer, before anything else happens. */
 export interface Grant {
   to: string;
   lamports: bigint;
 }
 
-/** What a transaction gets beside a payer. */
+/** What is added to a transaction in addition to a payer. */
 export interface Additions {
-  /** Where it has none of its own. */
+  /** Only if the transaction has none of its own. */
   unitLimit?: number;
-  /** The same; millionths of a lamport. */
+  /** Only if the transaction has none of its own; millionths of a lamport. */
   unitPrice?: bigint;
   grants: readonly Grant[];
 }
 
 /**
- * The transaction as it is signed, with empty signatures. Grants come before its own instructions; limit and price come after them, so
- * that instructions that name others by their place still name the same, where nothing is granted.
+ * The transaction to sign, with empty signatures. Grants come before the transaction's own instructions. Limit and price come after them,
+ * so that without grants, instructions that refer to others by index still refer to the same ones.
  *
- * @param given may have the payer as its first signer already
+ * @param given may already have the payer as its first signer
  * @param blockhash in base58
- * @throws KeysteadError TRANSACTION_INVALID where it names the payer anywhere else, or gets too large
+ * @throws KeysteadError TRANSACTION_INVALID if it names the payer anywhere else, or becomes too large
  */
 export function asSponsored(
   given: SolanaTransaction,
@@ -115,8 +115,8 @@ function refusePartOfPayer({ field, accounts, instructions }: SolanaTransaction,
 }
 
 /**
- * What a sponsored transaction has that the given one has not, as far as it can be told from the two: the given one with these is
- * the sponsored one if that is what it is.
+ * The additions of a sponsored transaction compared with the given one, as far as the two reveal them. If `sponsored` really results from
+ * `given`, applying these additions to `given` yields it.
  */
 export function additionsIn(sponsored: SolanaTransaction, given: SolanaTransaction): Additions {
   const own = computeBudgetOf(given);
@@ -137,7 +137,7 @@ function grantsIn(sponsored: SolanaTransaction): Grant[] {
     .map(({ to, amount }) => ({ to, lamports: amount }));
 }
 
-/** Lamports that a sponsored transaction costs its payer: the fee in any case, the grants where it succeeds. */
+/** Lamports that a sponsored transaction costs its payer: the fee in any case, the grants if it succeeds. */
 export function costOfSponsored(sponsored: SolanaTransaction): { fee: bigint; grants: bigint } {
   const grants = grantsIn(sponsored).reduce((sum, { lamports }) => sum + lamports, 0n);
   return { fee: feeOf(sponsored), grants };

@@ -20,7 +20,7 @@ const vectors = <Case>(name: string): Case[] =>
 const validVectors = vectors<Valid>("valid");
 const wireOf = ({ transaction }: { transaction: string }) => Buffer.from(transaction, "hex");
 
-/** Big integers as the vectors write them. */
+/** Big integers as written in the test vectors. */
 const asJson = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_, each) => (typeof each === "bigint" ? String(each) : each)));
 
@@ -52,7 +52,7 @@ test("Solana transactions: invalid vectors", () => {
   }
 });
 
-/** Parses; what is refused must be refused in the right words. */
+/** Parses; a rejection must have the expected text. */
 function parsedOrRefused(bytes: Uint8Array) {
   try {
     return parseTransaction(bytes, FIELD);

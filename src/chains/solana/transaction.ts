@@ -5,14 +5,14 @@ import { printable } from "../../kernel/json.ts";
 import { MAX_SOLANA_TRANSACTION_BYTES } from "../../kernel/limits.ts";
 import { type ByteReader, byteReader } from "./byte-reader.ts";
 
-/** An account of a message, under the index that instructions name it by: static ones first, then looked-up ones. */
+/** An account of a message, at the index by which instructions refer to it: static accounts first, then looked-up ones. */
 export type MessageAccount = {
-  /** Its address in base58, or `ADDRESS_TABLE_LOOKUP` where a lookup table supplies it. */
+  /** Its address in base58, or `ADDRESS_TABLE_LOOKUP` if a lookup table supplies it. */
   readonly key: string;
   readonly signer: boolean;
-  /** Asked for as writable. The runtime still takes that away from programs and system accounts. */
+  /** Requested as writable. The runtime still makes programs and system accounts read-only. */
   readonly writable: boolean;
-  /** Where a lookup table supplies it. */
+  /** Present if a lookup table supplies it. */
   readonly lookup?: { readonly tableKey: string; readonly index: number };
 };
 
@@ -29,10 +29,10 @@ export type AddressTableLookup = {
 };
 
 export type SolanaTransaction = {
-  /** The request's field that it came from, for errors. */
+  /** The request's field that contained it, for errors. */
   readonly field: string;
   readonly version: "legacy" | 0;
-  /** As they were given, 64 bytes each, in the order of the signers; placeholders are usually zero. */
+  /** As received, 64 bytes each, in the order of the signers; placeholders are usually zero. */
   readonly signatures: readonly Buffer[];
   /** The signed bytes. */
   readonly message: Buffer;
@@ -42,24 +42,24 @@ export type SolanaTransaction = {
   readonly lookups: readonly AddressTableLookup[];
 };
 
-/** The key of an account that a lookup table supplies: which it is stands on the chain, not in the transaction. */
+/** The key of an account from a lookup table: its address is on the chain, not in the transaction. */
 export const ADDRESS_TABLE_LOOKUP = "ADDRESS_TABLE_LOOKUP";
 
 const SIGNATURE_LENGTH = 64;
 const KEY_LENGTH = 32;
-/** Stands in a message for a blockhash that is still to come. In base58. */
+/** The placeholder for a blockhash that is not known yet. In base58. */
 export const NO_BLOCKHASH = base58.encode(new Uint8Array(KEY_LENGTH));
-/** Set in the first byte of a message that has a version; the legacy header's first count stays below it. */
+/** Set in the first byte of a message with a version; the first count in a legacy header is always smaller. */
 const VERSION_FLAG = 0x80;
-/** Indexes of accounts are single bytes. */
+/** Account indexes are single bytes. */
 const MAX_ACCOUNTS = 256;
 
 type Refuse = (place: string, reason: string) => never;
 
 /**
- * Parses a whole wire transaction, signatures or their placeholders included, legacy or version 0. What the runtime's own
- * checks of form refuse is refused here (`sanitize` of messages and transactions, and accounts listed twice), so whatever
- * is parsed is read by every node in the same way. `field` names the request's field in errors.
+ * Parses a whole wire transaction, including its signatures or their placeholders, legacy or version 0. Everything that fails the runtime's
+ * own formal checks is rejected (`sanitize` of messages and transactions, and duplicate accounts), so every node reads a parsed transaction
+ * in the same way. `field` names the request's field in errors.
  *
  * @throws KeysteadError TRANSACTION_INVALID, TRANSACTION_UNSUPPORTED for other versions
  */
@@ -67,7 +67,7 @@ export function parseTransaction(bytes: Uint8Array, field: string): SolanaTransa
   const refuse: Refuse = (place, reason) =>
     fail("TRANSACTION_INVALID", { field, reason: `is not a valid Solana transaction: ${place} ${reason}` });
   checkBeginning(bytes, field, refuse);
-  // What was checked must stay what is signed, whatever becomes of the caller's bytes.
+  // A copy: what was checked must be what is signed, even if the caller changes its bytes.
   const wire = Buffer.from(bytes);
   const reader = byteReader(wire, () => refuse("it", "ends too early"));
   const signatures = readList(reader, "signatures", refuse, () => reader.take(SIGNATURE_LENGTH));
@@ -81,7 +81,7 @@ export function parseTransaction(bytes: Uint8Array, field: string): SolanaTransa
   return { field, signatures, message, ...parsed };
 }
 
-/** What can be told before anything is read: versions from 1 on begin with their version, and may be larger. */
+/** Checks that need no parsing: versions from 1 on begin with their version, and may be larger. */
 function checkBeginning(bytes: Uint8Array, field: string, refuse: Refuse): void {
   const first = bytes[0] ?? refuse("it", "is empty");
   if (first === VERSION_FLAG) refuse("it", "begins with its message; signatures or placeholders must come first");
@@ -133,7 +133,7 @@ function readVersion(reader: ByteReader, field: string): { version: "legacy" | 0
   return { version: "legacy", header: Buffer.concat([Buffer.of(first), reader.take(2)]) };
 }
 
-/** Signers come first, and of signers and of the others the writable ones. */
+/** Signers come first. Among signers, and among the others, writable accounts come first. */
 function staticAccounts(header: Buffer, keys: readonly string[], refuse: Refuse): MessageAccount[] {
   const [required = 0, readonlySigned = 0, readonlyUnsigned = 0] = header;
   if (readonlySigned >= required) refuse("message.header", "has no writable signer, who would pay the fee");
@@ -158,7 +158,7 @@ function readLookups(reader: ByteReader, readKey: () => string, refuse: Refuse):
   });
 }
 
-/** First what all tables supply as writable, then what they supply as readonly. */
+/** First the accounts that all tables supply as writable, then those that they supply as read-only. */
 function lookedUpAccounts(lookups: readonly AddressTableLookup[]): MessageAccount[] {
   const accountsOf = (tableKey: string, indexes: readonly number[], writable: boolean): MessageAccount[] =>
     indexes.map((index) => ({ key: ADDRESS_TABLE_LOOKUP, signer: false, writable, lookup: { tableKey, index } }));
@@ -197,12 +197,12 @@ function readList<Item>(
 ): readonly Item[] {
   const length = readCompactU16(reader, place, refuse);
   const items: Item[] = [];
-  // Every item takes bytes, so a length that is too great ends with the bytes.
+  // Every item has at least one byte, so an excessive length fails at the end of the input.
   for (let index = 0; index < length; index++) items.push(read(`${place}[${index}]`));
   return items;
 }
 
-/** One to three bytes of seven bits each, least significant first; only the shortest spelling of a number counts. */
+/** One to three bytes of seven bits each, least significant first; only the shortest form is accepted. */
 function readCompactU16(reader: ByteReader, place: string, refuse: Refuse): number {
   let value = 0;
   for (let position = 0; position < 3; position++) {
@@ -214,20 +214,20 @@ function readCompactU16(reader: ByteReader, place: string, refuse: Refuse): numb
   return refuse(place, "has a malformed length (compact-u16 in its shortest form is needed)");
 }
 
-/** The parts of a message, accounts by their places: static ones first, then looked-up ones. */
+/** The parts of a message. Accounts are referred to by index: static ones first, then looked-up ones. */
 export interface MessageParts {
   version: "legacy" | 0;
-  /** How many sign, how many of these are readonly, and how many of the other static accounts are. */
+  /** The number of signers, the number of read-only ones among them, and the number of read-only ones among the other static accounts. */
   header: readonly [number, number, number];
-  /** In base58, as the blockhash. */
+  /** In base58, like the blockhash. */
   keys: readonly string[];
   blockhash: string;
   instructions: readonly { program: number; accounts: readonly number[]; data: Uint8Array }[];
-  /** None of a legacy message. */
+  /** Empty for a legacy message. */
   lookups: readonly AddressTableLookup[];
 }
 
-/** The bytes of a message, unchecked: whoever parses them finds what is wrong. */
+/** The bytes of a message, not validated: parsing them finds problems. */
 export function serializeMessage(parts: MessageParts): Buffer {
   const { version, header, keys, blockhash, instructions, lookups } = parts;
   const counted = (bytes: ArrayLike<number>): Buffer =>
@@ -255,7 +255,7 @@ export function serializeMessage(parts: MessageParts): Buffer {
   ]);
 }
 
-/** The shortest spelling, as `readCompactU16` wants it. */
+/** The shortest form, which `readCompactU16` requires. */
 function compactU16(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
@@ -269,7 +269,7 @@ function compactU16(value: number): Buffer {
 /**
  * The transaction of a message, with empty signatures.
  *
- * @throws KeysteadError as `parseTransaction` does
+ * @throws KeysteadError like `parseTransaction`
  */
 export function transactionOfMessage(message: Uint8Array, field: string): SolanaTransaction {
   const required = (message[0] === VERSION_FLAG ? message[1] : message[0]) ?? 0;
@@ -277,7 +277,7 @@ export function transactionOfMessage(message: Uint8Array, field: string): Solana
   return parseTransaction(wireOf({ signatures, message }), field);
 }
 
-/** The same transaction with another blockhash, 32 bytes; signatures stay as they were given, and cover it no more. */
+/** The same transaction with another blockhash of 32 bytes. Signatures stay unchanged and become invalid. */
 export function withBlockhash(transaction: SolanaTransaction, blockhash: Uint8Array): SolanaTransaction {
   const { field, version, accounts, signatures, message } = transaction;
   if (blockhash.length !== KEY_LENGTH) throw new RangeError(`a blockhash has ${KEY_LENGTH} bytes`);
@@ -288,7 +288,7 @@ export function withBlockhash(transaction: SolanaTransaction, blockhash: Uint8Ar
   return parseTransaction(wireOf({ signatures, message: changed }), field);
 }
 
-/** Whether two messages, of which the second was parsed before, differ in nothing but their blockhashes. */
+/** Whether two messages differ only in their blockhashes. The second one must have been parsed before. */
 export function isSameButBlockhash(message: Uint8Array, parsed: Uint8Array): boolean {
   const place = keysAt(parsed[0] === VERSION_FLAG ? 0 : "legacy");
   const start = place + KEY_LENGTH * (parsed[place - 1] ?? 0);
@@ -297,20 +297,20 @@ export function isSameButBlockhash(message: Uint8Array, parsed: Uint8Array): boo
   return one.subarray(0, start).equals(other.subarray(0, start)) && one.subarray(end).equals(other.subarray(end));
 }
 
-/** The wire transaction; so few signatures fit into one that their number is one byte. */
+/** The wire transaction. So few signatures fit into one that their number is a single byte. */
 export const wireOf = ({ signatures, message }: { signatures: readonly Uint8Array[]; message: Uint8Array }): Buffer =>
   Buffer.concat([Buffer.of(signatures.length), ...signatures, message]);
 
-/** Who pays for a message that was parsed before: the first of its accounts. */
+/** The payer of a message that was parsed before: its first account. */
 export function feePayerOf(message: Uint8Array): string {
   const at = keysAt(message[0] === VERSION_FLAG ? 0 : "legacy");
   return base58.encode(message.subarray(at, at + KEY_LENGTH));
 }
 
-/** After the version, the header of three bytes and the number of keys; so few fit that it is one byte. */
+/** The keys follow the version, the header of three bytes and the number of keys, which fits into one byte. */
 const keysAt = (version: "legacy" | 0): number => (version === "legacy" ? 0 : 1) + 3 + 1;
 
-/** The addresses whose signatures the message requires, in the order of these; the first pays the fee. */
+/** The addresses whose signatures the message requires, in the order of the signatures; the first one pays the fee. */
 export const requiredSigners = ({ accounts }: SolanaTransaction): string[] =>
   accounts.filter(({ signer }) => signer).map(({ key }) => key);
 
@@ -319,16 +319,16 @@ export function messageOf(transaction: SolanaTransaction): Uint8Array {
   return transaction.message;
 }
 
-/** The place of an address among the signers, and of its signature; undefined where its signature is not required. */
+/** The index of an address among the signers, and of its signature; undefined if its signature is not required. */
 export function signerIndex(transaction: SolanaTransaction, address: string): number | undefined {
   const index = transaction.accounts.findIndex(({ key, signer }) => signer && key === address);
   return index === -1 ? undefined : index;
 }
 
 /**
- * The wire transaction with the 64-byte signature of `address` in its place; the others stay as they were given.
+ * The wire transaction with the 64-byte signature of `address` inserted; the others stay unchanged.
  *
- * @throws KeysteadError TRANSACTION_INVALID where the transaction does not require a signature of the address
+ * @throws KeysteadError TRANSACTION_INVALID if the transaction does not require a signature of the address
  */
 export function insertSignature(transaction: SolanaTransaction, address: string, signature: Uint8Array): Buffer {
   if (signature.length !== SIGNATURE_LENGTH) throw new RangeError(`a signature has ${SIGNATURE_LENGTH} bytes`);
@@ -347,9 +347,9 @@ function refuseSigner(transaction: SolanaTransaction, address: string): never {
 export type TransactionEncoding = "hex" | "base64";
 
 /**
- * Parses a wire transaction written in hex, with or without `0x`, or in padded base64 in its canonical spelling.
+ * Parses a wire transaction in hex, with or without `0x`, or in padded canonical base64.
  *
- * @throws KeysteadError as `parseTransaction` does
+ * @throws KeysteadError like `parseTransaction`
  */
 export function decodeWireTransaction(text: string, encoding: TransactionEncoding, field: string): SolanaTransaction {
   const bytes = encoding === "hex" ? bytesFromHex(text.replace(/^0x/i, "")) : bytesFromBase64(text);
@@ -358,8 +358,8 @@ export function decodeWireTransaction(text: string, encoding: TransactionEncodin
 }
 
 /**
- * The bytes of a wire transaction in hex where a client sent hex or base64; what is both is hex, as no transaction has base64 of hex
- * digits alone.
+ * Converts a wire transaction in hex or base64 to hex. Text that is both is treated as hex, because the base64 of a transaction never
+ * consists of hex digits only.
  *
  * @throws KeysteadError TRANSACTION_INVALID
  */

@@ -35,12 +35,12 @@ const members = {
 };
 
 const PLAIN = rlpTuple(members);
-/** The account signed this permission for another key before, by itself; it is kept as it came. */
+/** The account signed this permission for another key before, separately; it is kept unchanged. */
 const WITH_KEY = rlpTuple({ ...members, keyAuthorization: rlpTuple({ authorization: rlpItem, signature: rlpBytes }) });
 
 /**
- * An unsigned Tempo transaction. Quantities are bigints, 0 where absent; all else is lowercase 0x hex, '' for a call that
- * creates a contract and for no fee token. `feePayerSignature` is `0x`, or `0x00` where somebody else will sign to pay.
+ * An unsigned Tempo transaction. Quantities are bigints, 0 if absent. Everything else is lowercase 0x hex, '' for the recipient of a call
+ * that creates a contract and for no fee token. `feePayerSignature` is `0x`, or `0x00` if somebody else will sign as fee payer.
  */
 export type TempoTransaction = ReturnType<(typeof PLAIN)["read"]> &
   Partial<Pick<ReturnType<(typeof WITH_KEY)["read"]>, "keyAuthorization">>;
@@ -49,14 +49,14 @@ export type TempoTransaction = ReturnType<(typeof PLAIN)["read"]> &
 const TYPE_BYTE = 0x76;
 const FEE_PAYER_INDEX = Object.keys(members).indexOf("feePayerSignature");
 const NO_FEE_PAYER = "0x";
-/** Stands where the signature of a fee payer will be. */
+/** The placeholder for the signature of a fee payer. */
 const FEE_PAYER_MARKER = "0x00";
-/** Characters of `0x` and a selector. */
+/** Length of `0x` and a selector. */
 const SELECTOR_LENGTH = 10;
 
 /**
- * Parses an unsigned Tempo transaction (type 0x76), as strictly as `parseUnsignedTransaction` does Ethereum's: the bytes
- * parsed are the bytes signed. `field` names the request's field in errors.
+ * Parses an unsigned Tempo transaction (type 0x76), as strictly as `parseUnsignedTransaction` parses Ethereum's: the parsed bytes are the
+ * signed bytes. `field` names the request's field in errors.
  *
  * @throws KeysteadError TRANSACTION_UNSUPPORTED for another type, TRANSACTION_INVALID
  */
@@ -79,13 +79,13 @@ function read(item: RlpItem, refuse: Refuse): TempoTransaction {
   if (isSigned) refuse("it", SIGNED_ALREADY);
   const feePayerSignature = item[FEE_PAYER_INDEX];
   if (feePayerSignature && !(feePayerSignature instanceof Uint8Array)) {
-    // The sender signs the marker in its place, so what is signed would not be what was sent.
+    // The sender signs the placeholder instead of the signature, so what is signed would differ from what was received.
     refuse("feePayerSignature", "is there already; send the byte 00 in its place, and add it after signing");
   }
   return (item.length === WITH_KEY.length ? WITH_KEY : PLAIN).read(item, "", refuse);
 }
 
-/** What no node would take, or what would not do what it says. */
+/** Rejects transactions that no node would accept, or that would not do what they say. */
 function check(transaction: TempoTransaction, refuse: Refuse): void {
   const { calls, validBefore, validAfter } = transaction;
   if (transaction.chainId === 0n) refuse("chainId", "must not be 0");
@@ -113,17 +113,17 @@ function checkAuthorizations({ authorizationList, keyAuthorization }: TempoTrans
   if (keyAuthorization?.signature === "0x") refuse("keyAuthorization", "must be signed before the transaction is");
 }
 
-/** The 32 bytes to sign: the hash of the bytes that were parsed. */
+/** The 32 bytes to sign: the hash of the parsed bytes. */
 export function hashTempoToSign(transaction: TempoTransaction): Buffer {
   return Buffer.from(keccak_256(serializeUnsignedTempo(transaction)));
 }
 
-/** The bytes that `parseUnsignedTempoTransaction` had. */
+/** The bytes that `parseUnsignedTempoTransaction` parsed. */
 export function serializeUnsignedTempo(transaction: TempoTransaction): Buffer {
   return encode(transaction, []);
 }
 
-/** The transaction as it is broadcast, or handed to its fee payer: a last member has r, s and 27 or 28. */
+/** The transaction in the form for broadcast, or for its fee payer: the additional last member has r, s and 27 or 28. */
 export function serializeSignedTempo(transaction: TempoTransaction, { r, s, yParity }: RecoverableSignature): Buffer {
   return encode(transaction, [Buffer.concat([Buffer.from(r, "hex"), Buffer.from(s, "hex"), Buffer.of(27 + yParity)])]);
 }
@@ -133,7 +133,7 @@ function encode({ keyAuthorization, ...plain }: TempoTransaction, tail: readonly
   return Buffer.concat([Buffer.of(TYPE_BYTE), encodeRlp([...items, ...tail])]);
 }
 
-/** What policies see as `tempo.tx`. `from` is the address that signs. */
+/** The content of `tempo.tx` in policies. `from` is the address that signs. */
 export function tempoFacts(transaction: TempoTransaction, from: string) {
   return {
     chain_id: transaction.chainId,

@@ -28,7 +28,7 @@ export interface TronPermission {
   keys: { address: string; weight: bigint }[];
 }
 
-/** What one kind of contract says, under the names of the policy language. Amounts in sun. */
+/** The content of a contract of one kind, under the names of the policy language. Amounts in sun. */
 export interface TronContract {
   type: string;
   owner_address: string;
@@ -53,7 +53,7 @@ export interface TronContract {
 
 type ContractFacts = Omit<TronContract, "type" | "owner_address">;
 
-/** A kind of contract: its name in the protocol's definition, and what its parameter is read as. */
+/** A kind of contract: its name in the protocol's definition, and how its parameter is decoded. */
 export interface ContractKind {
   readonly type: string;
   readonly read: (parameter: Buffer, refuse: Refuse) => TronContract;
@@ -61,16 +61,16 @@ export interface ContractKind {
 
 const ADDRESS_BYTES = 21;
 const ADDRESS_PREFIX = 0x41;
-/** Bounds that the network sets for permissions and votes. */
+/** Limits of the network for permissions and votes. */
 const MAX_ACTIVES = 8;
 const MAX_KEYS = 5;
 const MAX_VOTES = 30;
-/** The one duration of a stake of the first version, in days. */
+/** The only duration of a stake of the first version, in days. */
 const FROZEN_DAYS = 3n;
 
 const base58check = createBase58check(sha256);
 
-/** An address in base58; '' where it is left out. */
+/** An address in base58; '' if it is absent. */
 function address(number: number): Field<string> {
   const field = bytes(number, ADDRESS_BYTES);
   return {
@@ -96,7 +96,7 @@ const permission = {
   keys: messages(7, MAX_KEYS, { address: address(1), weight: int64(2) }),
 };
 
-/** Only what a policy can see of a contract may be in it; see docs/adr/0035-tron-transactions.md. */
+/** A contract may contain only what policies can see; see docs/adr/0035-tron-transactions.md. */
 function kind<Of extends Fields>(
   type: string,
   fields: Of,
@@ -114,7 +114,7 @@ function kind<Of extends Fields>(
   };
 }
 
-/** A kind whose facts are its fields as they are, and whose named addresses must be there. */
+/** A kind whose facts are its fields unchanged, and whose named addresses are required. */
 function plain<Of extends Fields>(type: string, fields: Of, ...required: (keyof Of & string)[]): ContractKind {
   return kind(type, fields, (parameter, refuse) => {
     for (const name of required) if (parameter[name] === "") refuse(`has no \`${name}\` in the ${type}`);
@@ -122,7 +122,7 @@ function plain<Of extends Fields>(type: string, fields: Of, ...required: (keyof 
   });
 }
 
-/** The kinds that are signed, by their number in the protocol's definition. */
+/** The kinds that can be signed, by their number in the protocol's definition. */
 export const contractKinds: ReadonlyMap<number, ContractKind> = new Map([
   [1, plain("TransferContract", { to_address: address(2), amount: int64(3) }, "to_address")],
   [2, transferAsset()],
@@ -147,7 +147,7 @@ export const contractKinds: ReadonlyMap<number, ContractKind> = new Map([
   [59, plain("CancelAllUnfreezeV2Contract", {})],
 ]);
 
-/** A TRC-10 token is named by its id, in decimal digits. */
+/** A TRC-10 token is identified by its id, in decimal digits. */
 function transferAsset(): ContractKind {
   const fields = { asset_name: bytes(1), owner_address: address(2), to_address: address(3), amount: int64(4) };
   const type = "TransferAssetContract";
@@ -160,7 +160,7 @@ function transferAsset(): ContractKind {
   });
 }
 
-/** Votes move nothing, and the policy language has no word for them: they are checked, and not shown. */
+/** Votes move nothing, and the policy language has no names for them, so they are validated but not shown. */
 function voteWitness(): ContractKind {
   const votes = messages(2, MAX_VOTES, { vote_address: address(1), vote_count: int64(2) });
   return kind("VoteWitnessContract", { votes }, () => ({}));

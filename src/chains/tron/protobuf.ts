@@ -1,21 +1,21 @@
-/** Refuses a message for what follows its name in the error. */
+/** Rejects a message. `reason` follows the message's name in the error. */
 export type Refuse = (reason: string) => never;
 
-/** A field of a message. What it has where it is left out is `absent`. */
+/** A field of a message. `absent` is its value if it is missing. */
 export interface Field<Value> {
   readonly number: number;
   readonly wireType: typeof VARINT | typeof LENGTH_DELIMITED;
-  /** How often it may stand in one message. */
+  /** How often it may occur in one message. */
   readonly max: number;
   readonly absent: Value;
-  /** Takes what stood there, in order; `place` names the field in errors. */
+  /** Converts the values that occurred, in order; `place` names the field in errors. */
   readonly read: (values: readonly WireValue[], place: string, refuse: Refuse) => Value;
 }
 
-/** The fields of a message under the names of their definition. */
+/** The fields of a message, by their names in the definition. */
 export type Fields = { readonly [name: string]: Field<unknown> };
 
-/** What `decodeMessage` makes of `Fields`. */
+/** The result of `decodeMessage` for `Fields`. */
 export type MessageOf<Of extends Fields> = {
   readonly [Name in keyof Of]: Of[Name] extends Field<infer Value> ? Value : never;
 };
@@ -24,16 +24,16 @@ type WireValue = bigint | Buffer;
 
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
-/** Seven bits a byte, 64 in all. */
+/** Seven bits per byte, 64 in total. */
 const MAX_VARINT_BYTES = 10;
 const MAX_INT32 = 2n ** 31n - 1n;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MAX_FIELD_NUMBER = 2n ** 29n - 1n;
 
 /**
- * Reads a message so strictly that it can be written in one way only: fields in ascending order and at most as often as
- * they are defined, integers in their shortest form, nothing where the default would do, and no field that is not known: it
- * would be signed unseen. `place` names the message in errors.
+ * Decodes a message so strictly that it has only one encoding: fields are in ascending order and occur at most as often as defined,
+ * integers are in their shortest form, and default values are omitted. Unknown fields are rejected, because they would be signed unseen.
+ * `place` names the message in errors.
  */
 export function decodeMessage<Of extends Fields>(
   bytes: Buffer,
@@ -98,7 +98,7 @@ function readVarint(bytes: Buffer, start: number, place: string, refuse: Refuse)
   return refuse(`has an integer in ${place} of more than 64 bits`);
 }
 
-/** A field that stands at most once; what it would have by default may not be spelled out. */
+/** A field that occurs at most once; its default value must not be written out. */
 function scalar<Value>(
   number: number,
   wireType: Field<Value>["wireType"],
@@ -126,10 +126,10 @@ function integer(number: number, max: bigint, name: string): Field<bigint> {
   });
 }
 
-/** An int64 that is not negative. */
+/** A nonnegative int64. */
 export const int64 = (number: number): Field<bigint> => integer(number, MAX_INT64, "int64");
 
-/** An int32 that is not negative. */
+/** A nonnegative int32. */
 export const int32 = (number: number): Field<bigint> => integer(number, MAX_INT32, "int32");
 
 export const boolean = (number: number): Field<boolean> =>
@@ -137,14 +137,14 @@ export const boolean = (number: number): Field<boolean> =>
     value === 1n ? true : refuse(`has ${place} that is not 0 or 1`),
   );
 
-/** One of the names, by its position. */
+/** One of the names, by its index. */
 export function enumeration<Name extends string>(number: number, names: readonly [Name, ...Name[]]): Field<Name> {
   return scalar<Name>(number, VARINT, names[0], (value, place, refuse) => {
     return names[Number(value)] ?? refuse(`has ${place} that is not one of ${names.join(", ")}`);
   });
 }
 
-/** Bytes, or bytes of one length where they are not left out. */
+/** Bytes; if `length` is given, exactly that many, unless they are absent. */
 export function bytes(number: number, length?: number): Field<Buffer> {
   return scalar(number, LENGTH_DELIMITED, Buffer.alloc(0), (value, place, refuse) => {
     const content = value as Buffer;
@@ -165,7 +165,7 @@ export function text(number: number): Field<string> {
   });
 }
 
-/** A message, undefined where it is left out. */
+/** A message; undefined if it is absent. */
 export function message<Of extends Fields>(number: number, fields: Of): Field<MessageOf<Of> | undefined> {
   return {
     number,
@@ -187,7 +187,7 @@ export function messages<Of extends Fields>(number: number, max: number, fields:
   };
 }
 
-/** A length-delimited field as it is written. */
+/** An encoded length-delimited field. */
 export function encodeField(number: number, content: Uint8Array): Buffer {
   const tag = varint((number << 3) | LENGTH_DELIMITED);
   return Buffer.concat([tag, varint(content.length), content]);

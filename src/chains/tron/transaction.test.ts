@@ -31,7 +31,7 @@ const rawDataOf = (name: string): string => (cases.find((each) => each.name === 
 const plain = (facts: unknown): unknown =>
   JSON.parse(JSON.stringify(facts, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
 
-/** The public error of what is refused, as code and reason. */
+/** The public error of a rejection, as code and reason. */
 function refusalOf(rawData: Uint8Array): string {
   try {
     parseTransaction(rawData, FIELD);
@@ -314,7 +314,7 @@ test("any change of bytes is refused, or changes what is read", () => {
       }
       if (changed.equals(bytes(rawData))) return;
       if (refusalOf(changed) !== "accepted") return;
-      // Each content has one spelling, so that other bytes must say something else.
+      // Each content has a single encoding, so other bytes must have other content.
       assert.notDeepEqual(plain(tronFacts(parseTransaction(changed, FIELD))), facts);
     }),
     { numRuns: 5000 },

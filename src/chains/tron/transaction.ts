@@ -16,9 +16,9 @@ export interface TronTransaction {
   /** The memo. */
   readonly data: Buffer;
   readonly feeLimit: bigint;
-  /** The permission of the owner's account that is signed for: 0 is its owner permission. */
+  /** The permission of the owner's account that is used: 0 is its owner permission. */
   readonly permissionId: bigint;
-  /** Whose account it is, in base58: the signer's own, unless another key holds one of its permissions. */
+  /** The owner of the account, in base58: the signer itself, unless another key has one of its permissions. */
   readonly ownerAddress: string;
   readonly contract: TronContract;
 }
@@ -34,7 +34,7 @@ export interface TronFacts {
   contract: (TronContract & { permission_id: bigint })[];
 }
 
-/** Fields of `Transaction.raw`; those that the network does not read any more are left out, and so refused. */
+/** Fields of `Transaction.raw`. Those that the network no longer reads are missing here, and therefore rejected. */
 const rawFields = {
   ref_block_bytes: bytes(1, 2),
   ref_block_hash: bytes(4, 8),
@@ -53,13 +53,13 @@ const TYPE_URL = "type.googleapis.com/protocol.";
 const RAW_DATA_FIELD = 1;
 const SIGNATURE_FIELD = 2;
 const SIGNATURE_BYTES = 65;
-/** Before the recovery bit, as in Ethereum's legacy signatures. */
+/** Added to the recovery bit, as in Ethereum's legacy signatures. */
 const RECOVERY_OFFSET = 27;
 
 /**
- * Parses `raw_data`, the part of a Tron transaction that is signed. `field` names the request's field in errors.
+ * Parses `raw_data`, the signed part of a Tron transaction. `field` names the request's field in errors.
  *
- * @throws KeysteadError TRANSACTION_INVALID; TRANSACTION_UNSUPPORTED for a kind of contract that is not signed
+ * @throws KeysteadError TRANSACTION_INVALID; TRANSACTION_UNSUPPORTED for a kind of contract that cannot be signed
  */
 export function parseTransaction(rawData: Uint8Array, field: string): TronTransaction {
   const refuse: Refuse = (reason) => {

@@ -4,13 +4,13 @@ import { base58 } from "@scure/base";
 
 const CHECKSUM_BYTES = 4;
 
-/** `version ‖ payload ‖ first four bytes of SHA256(SHA256(version ‖ payload))` in the alphabet of Bitcoin or another. */
+/** `version ‖ payload ‖ first four bytes of SHA256(SHA256(version ‖ payload))` in Bitcoin's alphabet or another one. */
 export function base58check(version: number, payload: Uint8Array, alphabet = base58): string {
   const versioned = concatBytes(Uint8Array.of(version), payload);
   return alphabet.encode(concatBytes(versioned, sha256(sha256(versioned)).subarray(0, CHECKSUM_BYTES)));
 }
 
-/** `version ‖ payload` of such a text; undefined for any other. It takes time by the square of the length: bound that first. */
+/** The `version ‖ payload` of such a text; undefined for any other. The time is quadratic in the length, so limit the length first. */
 export function openBase58check(text: string): Uint8Array | undefined {
   let bytes: Uint8Array;
   try {

@@ -5,7 +5,7 @@ import { taprootOutputKey } from "../taproot.ts";
 import { base58check } from "./base58check.ts";
 import { hash160 } from "./hash160.ts";
 
-/** What distinguishes the addresses of one network; all functions here take compressed public keys. */
+/** The properties of one network's addresses; all functions here take compressed public keys. */
 export interface BitcoinNetwork {
   /** Version byte of P2PKH. */
   readonly pubKeyHash: number;
@@ -17,13 +17,13 @@ export interface BitcoinNetwork {
 
 export const BITCOIN_MAINNET: BitcoinNetwork = { pubKeyHash: 0x00, scriptHash: 0x05, bech32: "bc" };
 export const BITCOIN_TESTNET: BitcoinNetwork = { pubKeyHash: 0x6f, scriptHash: 0xc4, bech32: "tb" };
-/** BIP-325 leaves addresses as they are on testnet. */
+/** BIP-325 uses the addresses of testnet. */
 export const BITCOIN_SIGNET: BitcoinNetwork = { ...BITCOIN_TESTNET };
 export const BITCOIN_REGTEST: BitcoinNetwork = { ...BITCOIN_TESTNET, bech32: "bcrt" };
 
 const OP_CHECKSIG = 0xac;
 
-/** Pay to the hash of the public key. */
+/** Pay to public key hash. */
 export const p2pkh =
   ({ pubKeyHash }: Pick<BitcoinNetwork, "pubKeyHash">) =>
   (publicKey: Uint8Array): string =>
@@ -37,7 +37,7 @@ export const p2sh =
     return base58check(scriptHash, hash160(redeemScript));
   };
 
-/** Pay to the hash of the public key, as a witness program (BIP-141). */
+/** Pay to public key hash as a witness program (BIP-141). */
 export const p2wpkh =
   (network: BitcoinNetwork) =>
   (publicKey: Uint8Array): string =>
@@ -51,13 +51,13 @@ export const p2wsh =
     return witnessProgram(network, 0, sha256(witnessScript));
   };
 
-/** Pay to the Taproot output key, without script path (BIP-86). */
+/** Pay to the Taproot output key, without a script path (BIP-86). */
 export const p2tr =
   (network: BitcoinNetwork) =>
   (publicKey: Uint8Array): string =>
     witnessProgram(network, 1, taprootOutputKey(publicKey.subarray(1)));
 
-/** BIP-173 for version 0, BIP-350 above. */
+/** Encoded by BIP-173 for version 0 and by BIP-350 above. */
 function witnessProgram({ bech32: prefix }: BitcoinNetwork, version: 0 | 1, program: Uint8Array): string {
   const encoding = version === 0 ? bech32 : bech32m;
   return encoding.encode(prefix, [version, ...encoding.toWords(program)]);

@@ -4,22 +4,22 @@ import { bytesFromHex } from "../../kernel/bytes.ts";
 import { crc16 } from "./crc16.ts";
 
 /**
- * A TON account is named by the hash of the StateInit that would deploy its wallet contract: a cell of flags which refers to
- * the code, the same for all wallets of a version, and to the data, which holds the public key. Of the code it takes no more
- * than its hash and its depth (TON Blockchain, sections 3.1 and 4.1.6).
+ * A TON account is identified by the hash of the StateInit that would deploy its wallet contract. That is a cell of flags which references
+ * the code, the same for all wallets of a version, and the data, which contains the public key. The hash depends only on the hash and the
+ * depth of the code (TON Blockchain, sections 3.1 and 4.1.6).
  */
 interface WalletVersion {
   /** Representation hash of the contract's code cell. */
   readonly codeHash: Uint8Array;
-  /** How many levels of cells are below the code cell. */
+  /** The number of levels of cells below the code cell. */
   readonly codeDepth: number;
   /** The contract's data before its first message, as binary digits. */
   readonly data: (publicKey: string) => string;
 }
 
-/** What wallets of versions 3 and 4 tell each other apart by, in workchain 0. */
+/** The subwallet id of wallets of versions 3 and 4, in workchain 0. */
 const SUBWALLET = 698_983_191;
-/** The same of version 5: the global id of the main network, -239, xor the context of workchain 0 and subwallet 0. */
+/** The wallet id of version 5: the global id of the main network, -239, xor the context of workchain 0 and subwallet 0. */
 const V5R1_WALLET_ID = 2_147_483_409;
 const SEQUENCE_NUMBER = "0".repeat(32);
 const EMPTY_DICTIONARY = "0";
@@ -54,8 +54,8 @@ const USER_FRIENDLY = /^[A-Za-z0-9+/_-]{48}$/;
 const RAW = /^0:[0-9a-fA-F]{64}$/;
 
 /**
- * The form in which addresses are derived, of any other correct spelling of an account in workchain 0: user-friendly with
- * any flags in either alphabet (TEP-2), or raw. Undefined for all else.
+ * The form in which addresses are derived, for any other correct spelling of an account in workchain 0: user-friendly with any flags in
+ * either alphabet (TEP-2), or raw. Undefined for everything else.
  */
 export function tonSpelling(text: string): string | undefined {
   if (RAW.test(text)) return userFriendly(Buffer.from(text.slice(2), "hex"));
@@ -76,7 +76,7 @@ function walletAddress({ codeHash, codeDepth, data }: WalletVersion, publicKey: 
   return userFriendly(account);
 }
 
-/** For an account that need not exist yet, in workchain 0, with the alphabet that fits into URLs. */
+/** For an account in workchain 0 that may not exist yet, with the URL-safe alphabet. */
 function userFriendly(account: Uint8Array): string {
   const bytes = Buffer.alloc(36);
   bytes.writeUInt8(NON_BOUNCEABLE, 0);

@@ -28,7 +28,7 @@ describe("addresses to send money to", () => {
       assert.ok(!isBitcoinAddress(only, { isTest: false }), only);
     }
     for (const bad of [
-      // A checksum of the other kind, a program of the wrong length, an unknown version, another prefix: of BIP-350.
+      // Test vectors of BIP-350: a checksum of the other kind, a program of the wrong length, an unknown version, another prefix.
       "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd",
       "BC1QR508D6QEJXTDG4Y5R3ZARVARYV98GJ9P",
       "BC130XLXVLHEMJA6C4DQV22UAPCTQUPFHLXM9H8Z3K2E72Q4K9HCZ7VQ7ZWS8R",

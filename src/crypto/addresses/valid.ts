@@ -3,9 +3,9 @@ import { openBase58check } from "./base58check.ts";
 import { BITCOIN_MAINNET, BITCOIN_REGTEST, BITCOIN_TESTNET, type BitcoinNetwork } from "./bitcoin.ts";
 import { withChecksum } from "./ethereum.ts";
 
-/** Whether texts are addresses that money can be sent to: what goes to a misspelled one is lost. */
+/** Checks for addresses that money is sent to: whatever is sent to a misspelled address is lost. */
 
-/** 0x and 40 hex digits; where they are of mixed case, that case is a checksum (EIP-55). */
+/** 0x and 40 hex digits; if they are in mixed case, the case is a checksum (EIP-55). */
 export function isEthereumAddress(text: string): boolean {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return false;
   const digits = text.slice(2);
@@ -27,7 +27,7 @@ export function isSolanaAddress(text: string): boolean {
 const VERSIONED_BYTES = 21;
 const TEST_NETWORKS = [BITCOIN_TESTNET, BITCOIN_REGTEST];
 
-/** Of the main network, and of test networks where these are asked for: P2PKH, P2SH and witness programs (BIP-141, BIP-350). */
+/** Addresses of the main network, or of test networks if requested: P2PKH, P2SH and witness programs (BIP-141, BIP-350). */
 export function isBitcoinAddress(text: string, { isTest }: { isTest: boolean }): boolean {
   const networks = [BITCOIN_MAINNET, ...(isTest ? TEST_NETWORKS : [])];
   const versioned = openBase58check(text);

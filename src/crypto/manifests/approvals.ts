@@ -3,11 +3,11 @@ import { p256VerificationKey } from "../verify-signature.ts";
 import { type Manifest, type ManifestEnvelope, type Member, manifestHash } from "./manifest.ts";
 
 /**
- * Approvals of manifests: ECDSA over P-256 with SHA-256, r || s, by an operator's signing key, over the 32 bytes of the manifest's
- * hash, which is therefore hashed once more.
+ * Approvals of manifests: an ECDSA signature over P-256 with SHA-256, r || s, by an operator's signing key. The signed message is the 32-byte
+ * hash of the manifest, which ECDSA hashes once more.
  */
 
-/** Hex digits of an operator's two keys, or of a quorum key: encryption, then signing. */
+/** Number of hex digits of an operator's two keys, or of a quorum key: encryption key, then signing key. */
 export const KEY_PAIR_DIGITS = 260;
 const POINT_DIGITS = 130;
 
@@ -17,20 +17,20 @@ export interface KeyPair {
   sign: string;
 }
 
-/** The two halves of a key pair, or undefined for what is not two points of P-256. */
+/** The two halves of a key pair, or undefined if the text is not two points of P-256. */
 export function parseKeyPair(hex: string): KeyPair | undefined {
   if (hex.length !== KEY_PAIR_DIGITS) return undefined;
   const halves = halvesOf(hex);
   return compressed(halves.encrypt) && compressed(halves.sign) ? halves : undefined;
 }
 
-/** The two halves of a key pair that was parsed before: looking at points takes its time. */
+/** The two halves of a key pair that was validated before; validating points again would be slow. */
 export function halvesOf(hex: string): KeyPair {
   const lower = hex.toLowerCase();
   return { encrypt: lower.slice(0, POINT_DIGITS), sign: lower.slice(POINT_DIGITS) };
 }
 
-/** The compressed form of a point in hex; undefined for what is none. */
+/** The compressed form of a point in hex; undefined if it is not a point. */
 function compressed(hex: string): string | undefined {
   if (!/^04[0-9a-f]{128}$/.test(hex)) return undefined;
   try {
@@ -41,7 +41,7 @@ function compressed(hex: string): string | undefined {
 }
 
 /**
- * Whether this operator signed this manifest.
+ * Whether the operator's key signed this manifest.
  *
  * @param publicKey the pair, hex
  * @param signature hex
@@ -57,13 +57,13 @@ export type Verdict = "valid" | "invalid signature" | "not a member" | "duplicat
 
 export interface Verdicts {
   approvals: { alias: string; verdict: Verdict }[];
-  /** Members whose approval counts. */
+  /** Number of members whose approval counts. */
   valid: number;
   threshold: number;
   reached: boolean;
 }
 
-/** What each approval of the manifest set comes to, and whether they are enough. */
+/** The verdict on each approval of the manifest set, and whether there are enough. */
 export function judgeApprovals({ manifest, manifestSetApprovals }: ManifestEnvelope): Verdicts {
   const { threshold, members } = manifest.manifestSet;
   const hash = manifestHash(manifest);
@@ -79,7 +79,7 @@ export function judgeApprovals({ manifest, manifestSetApprovals }: ManifestEnvel
 interface Judging {
   hash: Uint8Array;
   members: Manifest["manifestSet"]["members"];
-  /** Signing keys: whoever has one approves once, whatever encryption keys are beside it. */
+  /** Signing keys: each approves only once, whatever encryption key it is paired with. */
   counted: ReadonlySet<string>;
 }
 

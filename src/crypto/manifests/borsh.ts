@@ -1,4 +1,4 @@
-/** Borsh, as far as manifests need it: little-endian integers, lengths of 32 bits, members in their order. */
+/** Borsh, as far as manifests need it: little-endian integers, 32-bit lengths, members in a fixed order. */
 export class BorshWriter {
   readonly #parts: Buffer[] = [];
 
@@ -25,7 +25,7 @@ export class BorshWriter {
     return this.u8(Number(value));
   }
 
-  /** Without a length: an array of a size that is known. */
+  /** Without a length: an array of fixed size. */
   fixed(bytes: Uint8Array): this {
     this.#parts.push(Buffer.from(bytes));
     return this;

@@ -6,9 +6,9 @@ import { BorshWriter } from "./borsh.ts";
 import { parseQosJson, qosJson } from "./qos-json.ts";
 
 /**
- * Manifests of QuorumOS: which program runs, with what, and who may approve that. They come as JSON in three schemas, told apart
- * by their content: with `version` it is the newest, v2, whose hash is that of its canonical JSON; those without, v1 and v0, are
- * hashed as Borsh, so that their members stand in the order in which they are written here.
+ * Manifests of QuorumOS: which program runs, with which parameters, and who may approve it. They are JSON in one of three schemas,
+ * distinguished by their content. With `version` it is the newest, v2, whose hash is that of its canonical JSON. Those without, v1 and v0,
+ * are hashed as Borsh, so that their members are hashed in the order in which they appear here.
  */
 
 export interface Member {
@@ -22,7 +22,7 @@ export interface MemberSet {
   members: readonly Member[];
 }
 
-/** Of which port of the program the host takes connections, or where the program may connect to. */
+/** The port of the program for which the host accepts connections, or where the program may connect to. */
 export type Bridge =
   | { type: "server"; port: number; host: string }
   | { type: "client"; port: number; host: string | undefined };
@@ -31,49 +31,49 @@ export interface Manifest {
   version: "v0" | "v1" | "v2";
   namespace: { name: string; nonce: number; quorumKey: string };
   pivot: {
-    /** Of the program, SHA-256, hex. */
+    /** SHA-256 of the program, in hex. */
     hash: string;
     restart: "Never" | "Always";
-    /** Undefined in v0, as is `debugMode`. */
+    /** Undefined in v0, like `debugMode`. */
     bridgeConfig: readonly Bridge[] | undefined;
     debugMode: boolean | undefined;
     args: readonly string[];
-    /** v2 alone. */
+    /** Only in v2. */
     env: Readonly<Record<string, string>>;
   };
   manifestSet: MemberSet;
   shareSet: MemberSet;
   enclave: { pcr0: string; pcr1: string; pcr2: string; pcr3: string; awsRootCertificate: string; qosCommit: string };
-  /** v2 alone. */
+  /** Only in v2. */
   dns: { resolvers: readonly string[] } | undefined;
-  /** Older ones alone. */
+  /** Only in v0 and v1. */
   patchSet: { threshold: number; members: readonly { pubKey: string }[] } | undefined;
 }
 
-/** An approval as it stands in an envelope. */
+/** An approval in an envelope. */
 export interface EnvelopeApproval {
   /** Hex: r || s. */
   signature: string;
   member: Member;
 }
 
-/** A manifest with what was signed of it. */
+/** A manifest and its signed approvals. */
 export interface ManifestEnvelope {
   manifest: Manifest;
   manifestSetApprovals: readonly EnvelopeApproval[];
   shareSetApprovals: readonly EnvelopeApproval[];
-  /** Whether it is a manifest by itself, of which nobody says that it was approved. */
+  /** Whether it was a manifest without an envelope, and therefore without any approvals. */
   isBare: boolean;
 }
 
 /**
- * A manifest from its JSON.
+ * Parses a manifest from JSON.
  *
- * @throws KeysteadError BODY_INVALID or FIELD_INVALID: not JSON, duplicate or unknown members, missing or wrong ones
+ * @throws KeysteadError BODY_INVALID or FIELD_INVALID: not JSON, or duplicate, unknown, missing or invalid members
  */
 export const parseManifest = (json: Uint8Array): Manifest => manifestIn(parseQosJson(json), "manifest");
 
-/** The same, by itself (without approvals) or in an envelope. */
+/** The same, for a manifest without approvals or in an envelope. */
 export function parseEnvelope(json: Uint8Array): ManifestEnvelope {
   const value = parseQosJson(json);
   if (typeof value !== "object" || value === null || !("manifest" in value)) {
@@ -88,7 +88,7 @@ export function parseEnvelope(json: Uint8Array): ManifestEnvelope {
   });
 }
 
-/** SHA-256, 32 bytes: what operators sign and what stands in an enclave's attestation. */
+/** SHA-256, 32 bytes: signed by operators and contained in an enclave's attestation. */
 export function manifestHash(manifest: Manifest): Buffer {
   const bytes = manifest.version === "v2" ? Buffer.from(manifestJson(manifest)) : borshOf(manifest);
   return createHash("sha256").update(bytes).digest();
@@ -152,14 +152,14 @@ const MAX_U16 = 0xffff;
 const SHA256 = /^[0-9a-f]{64}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,1023}$/;
 
-/** Takes the members of an object one by one, and refuses what is left. */
+/** Takes the members of an object one by one, and rejects the remaining ones. */
 class Fields {
   readonly #left: Map<string, unknown>;
   readonly #place: string;
 
   constructor(value: unknown, place: string) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(place, "must be an object");
-    // Null says that a member is not there.
+    // A null member counts as missing.
     this.#left = new Map(Object.entries(value as object).filter(([, child]) => child !== null));
     this.#place = place;
   }
@@ -207,7 +207,7 @@ class Fields {
     return `${this.#place}.${name}`;
   }
 
-  /** What was read, if nothing was left over. */
+  /** Returns `read` if no members remain. */
   all<T>(read: T): T {
     for (const name of this.#left.keys()) refuse(this.at(printable(name)), "is not known in this schema");
     return read;
@@ -252,7 +252,7 @@ function pivotIn(value: unknown, place: string, version: "v1" | "v2"): Manifest[
   if (!SHA256.test(hash)) refuse(fields.at("hash"), "must be 32 bytes");
   const restart = fields.text("restart");
   if (restart !== "Never" && restart !== "Always") return refuse(fields.at("restart"), "must be Never or Always");
-  // The oldest schema knows neither.
+  // The oldest schema has neither.
   const isOldest = version === "v1" && !fields.has("bridgeConfig") && !fields.has("debugMode");
   return fields.all({
     hash,

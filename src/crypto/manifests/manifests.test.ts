@@ -11,11 +11,11 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 const v1Text = readFileSync(new URL("../../../test/vectors/manifests/v1-envelope.json", import.meta.url));
 const v1 = () => JSON.parse(v1Text.toString());
 
-/** What the enclave attested that booted with the envelope of the vectors: the hash of its manifest. */
+/** The manifest's hash in the attestation of an enclave that booted with the envelope of the test vectors. */
 const ATTESTED = "021028da9d6d07121a1807f0f0351d76bb9b6a44e63a13e8246ae50850f58e3d";
 
 describe("canonical JSON of manifests", () => {
-  /** Text, canonical form and hash, as the specification of the format publishes them. */
+  /** Text, canonical form and hash, as published in the format's specification. */
   const published = [
     ["{}", "{}", "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"],
     [
@@ -38,7 +38,7 @@ describe("canonical JSON of manifests", () => {
     assert.equal(qosJson(parseQosJson(Buffer.from('{"b":null,"a":[null,{"x":null}]}'))), '{"a":[null,{}]}');
     const names = ["€", "\r", "\ufb33", "1", "😀", "\u0080", "ö"];
     const sorted = Object.keys(JSON.parse(qosJson(Object.fromEntries(names.map((name) => [name, ""])))));
-    // Names that look like indexes come first in an object, whatever the text.
+    // In an object, names that look like indexes come first, whatever their order in the text.
     assert.deepEqual(sorted, ["1", "\r", "\u0080", "ö", "€", "😀", "\ufb33"]);
   });
 
@@ -191,7 +191,7 @@ describe("approvals", () => {
     );
     assert.equal(wanting.reached, false);
     assert.equal(judge([by("alice", alice), by("bob", bob)]).reached, true);
-    // Whoever has a signing key is one signer, with whichever encryption keys.
+    // The owner of a signing key counts as one signer, whatever the encryption key.
     const twin = { ...alice, publicKey: bob.publicKey.slice(0, 130) + alice.publicKey.slice(130) };
     manifest.manifestSet = { threshold: 2, members: [member("alice", alice), member("twin", twin)] };
     const twins = judge([by("alice", alice), by("twin", twin)]);

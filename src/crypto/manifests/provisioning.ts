@@ -4,8 +4,8 @@ import { parseJsonOr } from "../json-object.ts";
 import { p256VerificationKey } from "../verify-signature.ts";
 
 /**
- * What stands where an enclave would have an attestation document: the installation says which key a deployment's runner made to receive
- * shares of the quorum key with. It attests no hardware and no code.
+ * Replaces the attestation document of an enclave: the installation states which key a deployment's runner made to receive shares of the
+ * quorum key. It attests no hardware and no code.
  */
 
 export interface Provisioning {
@@ -16,7 +16,7 @@ export interface Provisioning {
   ephemeralPublicKey: string;
 }
 
-/** What the installation signs of it. */
+/** The text that the installation signs. */
 export const provisioningText = ({ deploymentId, manifestHash, ephemeralPublicKey }: Provisioning): string =>
   canonicalJson({ type: "KEYSTEAD_DEPLOYMENT_PROVISIONING", deploymentId, manifestHash, ephemeralPublicKey });
 
@@ -29,7 +29,7 @@ export const provisioningText = ({ deploymentId, manifestHash, ephemeralPublicKe
 export const provisioningDocument = (provisioning: Provisioning, publicKey: string, signature: string): string =>
   canonicalJson({ ...provisioning, publicKey, signature });
 
-/** What a document says, if it is signed by one of these keys; undefined for any other. */
+/** The content of a document, if it is signed by one of these keys; otherwise undefined. */
 export function readProvisioning(document: Uint8Array, publicKeys: readonly string[]): Provisioning | undefined {
   const value = parseJsonOr(document, () => undefined);
   if (typeof value !== "object" || value === null) return undefined;

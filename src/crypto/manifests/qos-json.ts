@@ -2,17 +2,17 @@ import { fail } from "../../kernel/errors.ts";
 import { canonicalJson, parseJson } from "../../kernel/json.ts";
 
 /**
- * The JSON in which manifests are hashed: RFC 8785, but integers are strings of their decimal digits, members that are null are
- * left out, and numbers that are no integers are refused.
+ * The JSON in which manifests are hashed: RFC 8785, except that integers are strings of their decimal digits, null members are omitted, and
+ * numbers that are not integers are rejected.
  */
 
-/** As TypeScript does not know yet that revivers are told the digits of a number as they stand in the text. */
+/** TypeScript does not know yet that revivers receive the source text of a number. */
 type SourceReviver = (key: string, value: unknown, context: { source?: string }) => unknown;
 
 const INTEGER = /^(?:0|-?[1-9][0-9]*)$/;
 
 /**
- * Parses strictly: duplicate members are refused, integers of any size become strings of their digits.
+ * Parses strictly: duplicate members are rejected, and integers of any size become strings of their digits.
  *
  * @throws KeysteadError BODY_INVALID or FIELD_INVALID
  */
@@ -26,7 +26,7 @@ export function parseQosJson(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString(), reviver as (key: string, value: unknown) => unknown);
 }
 
-/** The one spelling of what `parseQosJson` came to. */
+/** The canonical JSON of a result of `parseQosJson`. */
 export const qosJson = (value: unknown): string => canonicalJson(withoutNulls(value));
 
 function withoutNulls(value: unknown): unknown {

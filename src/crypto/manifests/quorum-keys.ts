@@ -3,15 +3,15 @@ import { toHex, wipe } from "../../kernel/bytes.ts";
 import { isSecretInRange } from "../curves.ts";
 
 /**
- * Quorum keys of apps: a seed of 32 bytes, which is shared among operators and handed to the approved program. Two keys of P-256 come of
- * it by HKDF-SHA-512 (RFC 5869), without salt: one to encrypt to, one to sign with.
+ * Quorum keys of apps: a seed of 32 bytes, which is shared among operators and given to the approved program. Two P-256 keys are derived
+ * from it by HKDF-SHA-512 (RFC 5869), without salt: one for encryption, one for signatures.
  */
 
 export const QUORUM_SEED_BYTES = 32;
 const SECRET_BYTES = 32;
 const ROLES = ["keystead quorum key: encryption", "keystead quorum key: signing"] as const;
 
-/** The public key in lowercase hex, encryption and then signing; undefined for the rare seed of which no two keys come. */
+/** The public key in lowercase hex, encryption key and then signing key; undefined for the rare seed that does not yield two valid keys. */
 export function quorumPublicKeyOf(seed: Uint8Array): string | undefined {
   const points = ROLES.map((role) => pointOf(seed, role));
   return points.includes(undefined) ? undefined : points.join("");
@@ -29,5 +29,5 @@ function pointOf(seed: Uint8Array, role: string): string | undefined {
   }
 }
 
-/** By which a share is known again, hex: it is as hard to guess as the seed. */
+/** Identifies a share, in hex. It reveals nothing, because a share is as hard to guess as the seed. */
 export const shareDigest = (share: Uint8Array): string => createHash("sha256").update(share).digest("hex");

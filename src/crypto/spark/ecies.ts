@@ -4,21 +4,21 @@ import { secp256k1 } from "../secp256k1.ts";
 import { isScalar } from "./group.ts";
 
 /**
- * ECIES as Spark's operators have it: ephemeral key uncompressed, nonce of 16 bytes, tag of 16 bytes, ciphertext of AES-256-GCM;
- * the key is HKDF-SHA-256 of the ephemeral key and the shared point.
+ * ECIES as Spark's operators use it: uncompressed ephemeral key, 16-byte nonce, 16-byte tag, ciphertext of AES-256-GCM. The key is
+ * HKDF-SHA-256 of the ephemeral key and the shared point.
  */
 
 const POINT_BYTES = 65;
 const NONCE_BYTES = 16;
 const TAG_BYTES = 16;
 const CIPHER = "aes-256-gcm";
-/** What an envelope is longer than what is in it. */
+/** By how many bytes an envelope is longer than its plaintext. */
 export const ECIES_OVERHEAD = POINT_BYTES + NONCE_BYTES + TAG_BYTES;
 
-/** An envelope in the making: the plaintext may come in pieces, of which none is kept. */
+/** An envelope under construction. The plaintext may be appended in pieces, and none is kept. */
 export interface Envelope {
   append(plaintext: Uint8Array): void;
-  /** The whole envelope; nothing can be appended to it any more. */
+  /** Returns the complete envelope; nothing can be appended after that. */
   finish(): Buffer;
 }
 
@@ -28,11 +28,11 @@ export interface EnvelopeRandomness {
 }
 
 /**
- * An envelope for the holder of a key.
+ * An envelope for the owner of a key.
  *
  * @param publicKey a point in compressed or uncompressed form
- * @param randomness drawn unless given, and wiped
- * @throws Error for a point off the curve
+ * @param randomness random unless given; wiped
+ * @throws Error if the point is off the curve
  */
 export function envelopeTo(publicKey: Uint8Array, randomness: EnvelopeRandomness = drawRandomness()): Envelope {
   const { ephemeral, nonce } = randomness;
@@ -50,14 +50,14 @@ export function envelopeTo(publicKey: Uint8Array, randomness: EnvelopeRandomness
   };
 }
 
-/** An envelope around one text. */
+/** Encrypts one text. */
 export function seal(publicKey: Uint8Array, plaintext: Uint8Array, randomness?: EnvelopeRandomness): Buffer {
   const envelope = envelopeTo(publicKey, randomness);
   envelope.append(plaintext);
   return envelope.finish();
 }
 
-/** What is in an envelope; undefined if it is not for this key, or not an envelope. The caller wipes it. */
+/** The plaintext of an envelope; undefined if it was not encrypted to this key, or is not an envelope. The caller wipes it. */
 export function open(secret: Uint8Array, envelope: Uint8Array): Buffer | undefined {
   if (envelope.length < ECIES_OVERHEAD) return undefined;
   const sender = envelope.subarray(0, POINT_BYTES);
@@ -85,11 +85,11 @@ function drawRandomness(): EnvelopeRandomness {
   }
 }
 
-/** The library's multiplication by a secret, which takes the same time for every one, is that of ECDH. */
+/** The only multiplication by a secret in constant time that the library offers is ECDH. */
 function sharedKey(sender: Uint8Array, other: Uint8Array, secret: Uint8Array): Uint8Array {
   const [xbuf, ybuf] = [new Uint8Array(32), new Uint8Array(32)];
   const [copied, shared] = [new Uint8Array(POINT_BYTES), new Uint8Array(POINT_BYTES)];
-  // The library copies what this makes to where it was told.
+  // The library copies the result to the buffer that it was given.
   const hashfn = (x: Uint8Array, y: Uint8Array): Uint8Array => {
     copied.set([4]);
     copied.set(x, 1);

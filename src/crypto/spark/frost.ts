@@ -5,13 +5,13 @@ import { secp256k1 } from "../secp256k1.ts";
 import { add, evenPoint, hashToScalar, isOdd, negated, pointOf, pointSum, pointTimes, signed, xOf } from "./group.ts";
 
 /**
- * The user's share of a threshold signature, FROST(secp256k1, SHA-256-TR), as Spark has it: the user is a participant group of
- * one beside the group of the operators, so that its Lagrange coefficient is 1, and the aggregate is a BIP-340 signature under
- * the Taproot output key of user and operators, or, with an adaptor point, one that its secret completes.
+ * The user's share of a threshold signature, FROST(secp256k1, SHA-256-TR), as Spark defines it. The user is a participant group of one,
+ * separate from the group of the operators, so the user's Lagrange coefficient is 1. The aggregate is a BIP-340 signature under the Taproot
+ * output key of user and operators or, with an adaptor point, a signature that the adaptor's secret completes.
  */
 
 const CONTEXT = "FROST-secp256k1-SHA256-TR-v1";
-/** What every user is called among the signers: `user`, hashed to a scalar for this purpose. */
+/** The identifier of every user among the signers: `user`, hashed to a scalar for this purpose. */
 export const USER_ID = Buffer.from("687da64d52a16c6fc792c6fc831ec1afa797a91f77549668a6b5421f12c1ac77", "hex");
 
 export interface Commitment {
@@ -27,13 +27,13 @@ export interface FrostSigning {
   message: Uint8Array;
   /** The sum of the user's and the operators' public keys, compressed. */
   verifyingKey: Uint8Array;
-  /** Of the operators. */
+  /** Commitments of the operators. */
   commitments: readonly Commitment[];
   /** A compressed point. */
   adaptor?: Uint8Array;
 }
 
-/** Used once, for one share. */
+/** Use them for a single share only. */
 export interface Nonces {
   hiding: Uint8Array;
   binding: Uint8Array;
@@ -45,24 +45,24 @@ export interface FrostShare {
   binding: Uint8Array;
 }
 
-/** There is nobody to sign together with: the share would be all of a signature. */
+/** There is no other signer, so the share would be a complete signature. */
 export class SoleSigner extends Error {}
 
-/** What all signers compute of what is public. */
+/** The public values that all signers compute. */
 interface Transcript {
   /** Scalars. */
   bindingFactor: Uint8Array;
   challenge: Uint8Array;
-  /** Whether the secret counts negatively, and the nonces. */
+  /** Whether the secret enters with a negative sign, and the same for the nonces. */
   isSecretNegative: boolean;
   areNoncesNegative: boolean;
 }
 
 /**
- * The share of one signature, with nonces that are drawn for it alone.
+ * The share of one signature, with freshly drawn nonces.
  *
  * @param secret of the user's key
- * @throws SoleSigner where the verifying key is the user's own, Error for points off the curve
+ * @throws SoleSigner if the verifying key is the user's own; Error if a point is off the curve
  */
 export function frostShare(secret: Uint8Array, signing: FrostSigning): FrostShare {
   const nonces = drawNonces(secret, signing);
@@ -74,13 +74,13 @@ export function frostShare(secret: Uint8Array, signing: FrostSigning): FrostShar
 }
 
 /**
- * The share with given nonces, which must never serve again. It is verified before it is returned.
+ * The share with given nonces, which must never be used again. The share is verified before it is returned.
  *
  * @throws as `frostShare`
  */
 export function shareWith(secret: Uint8Array, nonces: Nonces, signing: FrostSigning): FrostShare {
   const publicKey = pointOf(secret);
-  // What is missing of a signature under the user's own key, whichever its sign, is public.
+  // Under the user's own key, of whichever sign, the missing part of the signature is public.
   if (Buffer.compare(xOf(publicKey), xOf(signing.verifyingKey)) === 0)
     throw new SoleSigner("the key is the user's own");
   const own = { id: USER_ID, hiding: pointOf(nonces.hiding), binding: pointOf(nonces.binding) };
@@ -100,8 +100,8 @@ export function shareWith(secret: Uint8Array, nonces: Nonces, signing: FrostSign
 }
 
 /**
- * Hedged: fresh randomness, hashed under the secret with all that is signed. If the randomness should ever fail, two requests that
- * differ in anything still have other nonces.
+ * Hedged: fresh randomness, hashed under the secret together with everything that is signed. Even if the randomness failed, two requests
+ * that differ in any way would have different nonces.
  */
 function drawNonces(secret: Uint8Array, { message, verifyingKey, commitments, adaptor }: FrostSigning): Nonces {
   const random = randomBytes(32);
@@ -140,7 +140,7 @@ function transcriptOf({ message, verifyingKey, commitments, adaptor }: FrostSign
   };
 }
 
-/** Whether the share times the generator is what the commitments, the public key and the transcript make of it. */
+/** Whether the share times the generator equals the point that the commitments, the public key and the transcript yield. */
 function isShare(share: Uint8Array, own: Commitment, publicKey: Uint8Array, transcript: Transcript): boolean {
   const { bindingFactor, challenge, isSecretNegative, areNoncesNegative } = transcript;
   const nonces = [own.hiding, pointTimes(own.binding, bindingFactor)];

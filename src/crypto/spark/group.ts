@@ -3,12 +3,12 @@ import { toHex, wipe } from "../../kernel/bytes.ts";
 import { SECP256K1_ORDER } from "../ecdsa-der.ts";
 import { secp256k1 } from "../secp256k1.ts";
 
-/** Scalars of 32 bytes, big-endian, and compressed points of secp256k1, over the arithmetic of libsecp256k1. */
+/** Scalars of 32 bytes, big-endian, and compressed points of secp256k1, using the arithmetic of libsecp256k1. */
 
 const EVEN = 2;
 const ODD = 3;
 const HASH_BYTES = 32;
-/** A scalar is made of so many bytes (RFC 9380, section 5): 128 bits more than the order has, so that none is likelier. */
+/** A scalar is derived from this many bytes (RFC 9380, section 5): 128 bits more than the order has, which makes the bias negligible. */
 const WIDE_BYTES = 48;
 const HALF_BYTES = WIDE_BYTES / 2;
 const TWO_TO_192 = Buffer.alloc(32);
@@ -25,21 +25,21 @@ export function negated(point: Uint8Array): Uint8Array {
   return other;
 }
 
-/** The point of an x coordinate whose y is even. */
+/** The point with this x coordinate and an even y. */
 export const evenPoint = (x: Uint8Array): Uint8Array => Buffer.concat([Uint8Array.of(EVEN), x]);
 
 export const xOf = (point: Uint8Array): Uint8Array => point.subarray(1);
 
-/** @throws Error where the sum is the point at infinity */
+/** @throws Error if the sum is the point at infinity */
 export const pointSum = (points: readonly Uint8Array[]): Uint8Array => secp256k1.publicKeyCombine([...points], true);
 
-/** `scalar` must be public: the time that this takes depends on it. */
+/** `scalar` must be public, because the time depends on it. */
 export const pointTimes = (point: Uint8Array, scalar: Uint8Array): Uint8Array =>
   secp256k1.publicKeyTweakMul(point, scalar, true);
 
 export const pointOf = (secret: Uint8Array): Uint8Array => secp256k1.publicKeyCreate(secret, true);
 
-/** A copy, negated where `isNegative` says so. The caller wipes it. */
+/** A copy, negated if `isNegative`. The caller wipes it. */
 export function signed(scalar: Uint8Array, isNegative: boolean): Uint8Array {
   const copy = Uint8Array.from(scalar);
   return isNegative ? secp256k1.privateKeyNegate(copy) : copy;
@@ -65,8 +65,8 @@ export function smallScalar(value: number): Buffer {
 export const isScalar = (bytes: Uint8Array): boolean => secp256k1.privateKeyVerify(bytes);
 
 /**
- * The scalar that a message is hashed to: expand_message_xmd with SHA-256 (RFC 9380, section 5.3.1) to 48 bytes, modulo the order.
- * No copy of the message or of the bytes stays behind, for it may be of a secret. The caller wipes the scalar, if it is one.
+ * Hashes a message to a scalar: expand_message_xmd with SHA-256 (RFC 9380, section 5.3.1) to 48 bytes, modulo the order. No copy of the
+ * message or of the bytes remains, because they may be secret. If the scalar is secret, the caller wipes it.
  */
 export function hashToScalar(domain: string, ...message: Uint8Array[]): Uint8Array {
   const wide = expandMessage(domain, message);
@@ -100,7 +100,7 @@ function expandMessage(domain: string, message: readonly Uint8Array[]): Buffer {
 
 const ORDER = BigInt(`0x${toHex(SECP256K1_ORDER)}`);
 
-/** Of public numbers alone. */
+/** For public numbers only. */
 export function publicScalar(value: bigint): Buffer {
   return Buffer.from((value % ORDER).toString(16).padStart(64, "0"), "hex");
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
-/** The keys of a Spark wallet, one of each kind below one account: m/8797555'/a'/… */
+/** The keys of a Spark wallet, one of each kind per account: m/8797555'/a'/… */
 
-/** Which key of a wallet, as requests name it: exactly one member. */
+/** Selects a key of a wallet, as in requests: exactly one member. */
 export interface SparkDerivation {
   identity?: object;
   signingLeaf?: { leafId: string };
@@ -15,7 +15,7 @@ export const sparkKeyKinds = ["identity", "signingLeaf", "deposit", "staticDepos
 export type SparkKeyKind = (typeof sparkKeyKinds)[number];
 
 const IDENTITY_PATH = /^m\/8797555'\/(0|[1-9][0-9]{0,9})'\/0'$/;
-/** How the path of an identity key looks, in words for an error. */
+/** The form of an identity key's path, for error messages. */
 export const IDENTITY_PATH_FORM = "m/8797555'/a'/0'";
 
 /** The account level of the path of an identity key; undefined for any other path. */
@@ -24,9 +24,9 @@ export function sparkAccount(path: string): string | undefined {
 }
 
 /**
- * Which kind of key a derivation names; a member that is null is one that is not there.
+ * The kind of key that a derivation names; a null member counts as missing.
  *
- * @throws RangeError for a derivation without exactly one member
+ * @throws RangeError unless the derivation has exactly one member
  */
 export function sparkKeyKind(derivation: SparkDerivation): SparkKeyKind {
   const [kind, ...others] = sparkKeyKinds.filter((kind) => (derivation[kind] ?? undefined) !== undefined);
@@ -37,7 +37,7 @@ export function sparkKeyKind(derivation: SparkDerivation): SparkKeyKind {
 /**
  * The path of one of the keys of an account.
  *
- * @throws RangeError for a derivation without exactly one member
+ * @throws RangeError unless the derivation has exactly one member
  */
 export function sparkPath(account: string, derivation: SparkDerivation): string {
   sparkKeyKind(derivation);

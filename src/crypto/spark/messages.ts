@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
-/** The messages of Spark's operators (proto3): fields that are empty are left out. Parts are not copied before they are sent. */
+/** The messages of Spark's operators (proto3): empty fields are omitted. Parts are not copied before they are sent. */
 
 type Part = Uint8Array;
 
-/** A bytes or string field: its tag and length, then what is in it. */
+/** A bytes or string field: its tag and length, then its content. */
 function field(number: number, ...content: readonly Part[]): Part[] {
   const length = content.reduce((sum, part) => sum + part.length, 0);
   return length === 0 ? [] : [Uint8Array.from([...varint((number << 3) | 2), ...varint(length)]), ...content];
@@ -21,13 +21,13 @@ export function secretShare(share: Uint8Array, proofs: readonly Uint8Array[]): P
   return [...field(1, share), ...proofs.flatMap((proof) => field(2, proof))];
 }
 
-/** How the key of one leaf changes, but for the share, which differs from operator to operator. */
+/** How the key of one leaf changes, without the share, which differs between operators. */
 export interface LeafTweak {
   leafId: string;
   proofs: readonly Uint8Array[];
-  /** By operator, the point of its share. */
+  /** The point of each operator's share. */
   publicShares: readonly (readonly [operatorId: string, point: Uint8Array])[];
-  /** Absent of a claim. */
+  /** Absent for a claim. */
   sent?: SentLeaf;
 }
 export interface SentLeaf {
@@ -40,8 +40,8 @@ export interface SentLeaf {
 }
 
 /**
- * One entry of `SendLeafKeyTweaks` or `ClaimLeafKeyTweaks`, which are lists of such entries and nothing else: that of an operator
- * is `before`, its share, `after`.
+ * One entry of `SendLeafKeyTweaks` or `ClaimLeafKeyTweaks`, which are lists of such entries and nothing else. An operator's entry is
+ * `before`, its share, `after`.
  */
 export function leafTweakEntry({ leafId, proofs, publicShares, sent }: LeafTweak): { before: Buffer; after: Buffer } {
   const share = new Uint8Array(32);
@@ -64,12 +64,12 @@ const sentFields = (sent: SentLeaf): Part[] => [
   ...field(8, sent.directFromCpfpRefundSignature),
 ];
 
-/** What a sender signs of each leaf: SHA-256 of the identifiers' texts and the encrypted secret. */
+/** The digest that a sender signs for each leaf: SHA-256 of the identifiers' texts and the encrypted secret. */
 export function leafDigest(leafId: string, transferId: string, secretCipher: Uint8Array): Buffer {
   return createHash("sha256").update(leafId, "utf8").update(transferId, "utf8").update(secretCipher).digest();
 }
 
-/** What a user signs of a transfer with its packages: the structured hash, which operators know as variant 1. */
+/** The digest that a user signs for a transfer with its packages: the structured hash, which operators call variant 1. */
 export function transferDigest(
   transferId: string,
   packages: readonly (readonly [operatorId: string, bytes: Uint8Array])[],
@@ -77,7 +77,7 @@ export function transferDigest(
   return packagesDigest(["spark", "transfer", "signing payload"], transferId, packages);
 }
 
-/** The same of a claim, which the client signs. */
+/** The same for a claim, which the client signs. */
 export function claimDigest(
   transferId: string,
   packages: readonly (readonly [operatorId: string, bytes: Uint8Array])[],

@@ -7,7 +7,7 @@ import { isScalar, pointOf } from "./group.ts";
 import { claimDigest, leafDigest, transferDigest } from "./messages.ts";
 import { withShares } from "./shares.ts";
 
-/** What holds of Spark's secrets, envelopes and hashes whatever they are of. */
+/** Properties of Spark's secrets, envelopes and hashes that hold for all inputs. */
 
 const { Fn } = secp256k1.Point;
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });

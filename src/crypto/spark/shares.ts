@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { toHex, wipe } from "../../kernel/bytes.ts";
 import { add, isScalar, pointOf, pointSum, pointTimes, publicScalar, smallScalar, times } from "./group.ts";
 
-/** Feldman's verifiable sharing of a scalar: any `threshold` shares make it again, fewer tell nothing. */
+/** Feldman's verifiable sharing of a scalar: any `threshold` shares reconstruct it, fewer reveal nothing. */
 
 export interface SharedSecret {
   /** f(1), f(2), …; of 32 bytes each. */
@@ -13,7 +13,7 @@ export interface SharedSecret {
   points: Uint8Array[];
 }
 
-/** A secret's shares while `use` works with them; then they are wiped. They are checked against the proofs before. */
+/** Passes the shares of a secret to `use` and wipes them afterwards. Before that, the shares are checked against the proofs. */
 export function withShares<T>(
   secret: Uint8Array,
   { threshold, count }: { threshold: number; count: number },
@@ -30,7 +30,7 @@ export function withShares<T>(
   }
 }
 
-/** 32 bytes, uniformly drawn among the scalars but zero. The caller wipes them. */
+/** 32 bytes, uniformly distributed over the nonzero scalars. The caller wipes them. */
 export function randomScalar(): Buffer {
   for (;;) {
     const scalar = randomBytes(32);
@@ -50,7 +50,7 @@ function valueAt(coefficients: readonly Uint8Array[], x: number): Uint8Array {
   return value;
 }
 
-/** All shares at once: a random combination of them is that of the values that the proofs stand for. */
+/** Checks all shares at once: a random combination of them must equal the same combination of the values that the proofs stand for. */
 function areShares({ shares, proofs }: SharedSecret): boolean {
   const weights = shares.map(() => BigInt(`0x${toHex(randomBytes(16))}`) + 1n);
   const sum = combined(shares, weights);

@@ -45,7 +45,7 @@ describe("keys of a Spark wallet", () => {
     }
     assert.throws(() => sparkPath("0", {}), RangeError);
     assert.throws(() => sparkPath("0", { identity: {}, deposit: {} }), RangeError);
-    // As JSON may have it: a member that is null names no key, and least of all another one.
+    // As JSON may contain it: a null member names no key, and must not name another one.
     const none = { identity: null } as unknown as SparkDerivation;
     assert.throws(() => sparkPath("0", none), RangeError);
     const deposit = { ...none, deposit: {} } as unknown as SparkDerivation;
@@ -79,7 +79,7 @@ describe("shares of FROST signatures", () => {
     const kinds = new Set<string>();
     for (const one of cases) {
       assertShare(one);
-      // Whether the share counts the secret and the nonces negatively tells the parities of V, Q and R.
+      // The parities of V, Q and R determine whether the secret and the nonces enter with a negative sign.
       const V = secp256k1.Point.fromHex(one.verifyingKey);
       const tweak = Fn.create(BigInt(`0x${hex(schnorr.utils.taggedHash("TapTweak", schnorr.utils.pointToBytes(V)))}`));
       const even = schnorr.utils.lift_x(V.x);
@@ -138,7 +138,7 @@ describe("shares of FROST signatures", () => {
   });
 });
 
-/** What a single operator adds, by the published formulas over another library. */
+/** What a single operator contributes, by the published formulas and another library. */
 function operatorSide(
   { message, verifyingKey, commitments, adaptor }: FrostSigning,
   operator: { id: Uint8Array; hiding: Uint8Array; binding: Uint8Array },

@@ -5,15 +5,15 @@ import type { DescribeResponse } from "../protocol.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const EXTENSION = extname(import.meta.filename);
-/** The layers that the signer is made of; it imports from no other. */
+/** The layers that the signer consists of; it imports from no other. */
 const LAYERS = ["chains", "crypto", "kernel", "signer"];
-/** What they and the packages that they import are put together into. */
+/** The bundle of these layers and the packages that they import. */
 const BUILT = "signer/process/main.js";
 
 /**
- * The signer's own files and a digest over them: the one that was built, packages included, or in a clone the sources, without
- * packages. What is built for the platform, and Node.js itself, are not among them. Lines of the form `<sha256>  <path>`, so that
- * `sha256sum` makes the same.
+ * The signer's own files and a digest over them: the bundle, which includes packages, or in a clone the sources without packages. Native
+ * modules and Node.js itself are not included. The digest is over lines of the form `<sha256>  <path>`, so that `sha256sum` gives the same
+ * result.
  */
 export function describeCode(): Pick<DescribeResponse, "version" | "nodeVersion" | "files" | "codeDigest"> {
   const paths = EXTENSION === ".ts" ? LAYERS.flatMap(sourceFilesOf).sort() : [BUILT];
@@ -26,7 +26,7 @@ export function describeCode(): Pick<DescribeResponse, "version" | "nodeVersion"
 export const codeDigestOf = (files: DescribeResponse["files"]): string =>
   sha256(Buffer.from(files.map(({ path, sha256 }) => `${sha256}  ${path}\n`).join("")));
 
-/** Paths below the sources, with slashes; tests are no part of what runs. */
+/** Paths relative to the sources, with slashes. Tests are not included, because they do not run in the signer. */
 function sourceFilesOf(layer: string): string[] {
   const names = readdirSync(join(ROOT, layer), { recursive: true, encoding: "utf8" });
   return names

@@ -5,11 +5,11 @@ import { generateSecret } from "./keys.ts";
 import { publicPoint } from "./p256.ts";
 import { signPayload } from "./sign.ts";
 
-/** The keys of one run of the signer, which sign what it states. They are never stored and end with it. */
+/** The keys of one run of the signer, which sign its statements. They are never stored and disappear with the process. */
 export interface EphemeralKeys {
   /** Hex of the encryption key and the signing key, each an uncompressed P-256 point. */
   publicKey: string;
-  /** When they were made, in milliseconds. */
+  /** When they were generated, in milliseconds. */
   startedAt: number;
   sign(payload: string): SignedPayload;
   forget(): void;
@@ -17,7 +17,7 @@ export interface EphemeralKeys {
 
 export function ephemeralKeys(): EphemeralKeys {
   const encryption = generateReceiver();
-  // Nothing is encrypted to it yet; a secret that is not there cannot leak.
+  // Nothing is encrypted to this key yet, and a secret that does not exist cannot leak.
   wipe(encryption.secret);
   const secret = generateSecret("CURVE_P256");
   const publicKey = toHex(encryption.publicKey) + toHex(publicPoint(secret));
@@ -33,7 +33,7 @@ export function ephemeralKeys(): EphemeralKeys {
   };
 }
 
-/** States that the signer derived this address from a key of the organization; `now` in milliseconds. */
+/** The statement that the signer derived this address from a key of the organization; `now` in milliseconds. */
 export function addressPayload(organizationId: string, key: KeyReference, address: string, now: number): string {
   const origin = key.kind === "walletAccount" ? { walletId: key.walletId, derivationPath: key.path } : {};
   return JSON.stringify({
@@ -43,6 +43,6 @@ export function addressPayload(organizationId: string, key: KeyReference, addres
   });
 }
 
-/** Passes on what the server states. The type is the signer's own word: no statement can pass for one about an address. */
+/** The server's statement about an outcome. The signer sets the type itself, so that no such statement can pass as one about an address. */
 export const outcomePayload = (policyOutcomeProof: PolicyOutcome, timestampMs: string): string =>
   JSON.stringify({ type: "APP_PROOF_TYPE_POLICY_OUTCOME", timestampMs, policyOutcomeProof });

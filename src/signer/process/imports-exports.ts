@@ -5,7 +5,7 @@ import type { HpkeMessage, ImportProblem } from "../protocol.ts";
 import { withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 
-/** Encrypts what leaves the signer to the P-256 point of whoever asked for it. */
+/** Encrypts an export to the requester's P-256 key. */
 export function sealExport(targetPublicKey: string, plaintext: Uint8Array): HpkeMessage {
   const target = parseP256Point(targetPublicKey);
   if (!target) throw new SigningRefused("the target public key is no point of P-256");
@@ -13,17 +13,17 @@ export function sealExport(targetPublicKey: string, plaintext: Uint8Array): Hpke
   return { encappedPublic: toHex(encapped), ciphertext: toHex(ciphertext) };
 }
 
-/** One key that a bundle may have been encrypted to; `open` gives its secret, which is wiped here. */
+/** A key that a bundle may be encrypted to. `open` returns its secret, which is wiped here. */
 export interface ImportKey {
   importId: string;
   open(): Uint8Array;
 }
 
 /**
- * Opens a bundle with the first key that fits and hands the plaintext to `take`, which says what is wrong with it or what
- * became of it. The plaintext is wiped in any case.
+ * Opens a bundle with the first matching key and passes the plaintext to `take`, which returns the problem with it or the result. The
+ * plaintext is always wiped.
  *
- * @param maxBytes the longest plaintext; a longer one is not decrypted
+ * @param maxBytes the maximum length of the plaintext; a longer one is not decrypted
  */
 export function openImport<Taken extends object>(
   keys: readonly ImportKey[],

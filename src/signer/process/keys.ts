@@ -9,15 +9,15 @@ import { publicPoint } from "./p256.ts";
 
 const SECRET_BYTES = 32;
 
-/** A key while it is in use. The caller wipes the secret. */
+/** A key in use. The caller wipes the secret. */
 export interface OpenKey {
   curve: Curve;
   secret: Uint8Array;
-  /** Names where `secret` comes from: of one origin there is one secret. */
+  /** Identifies the source of `secret`: the same origin always has the same secret. */
   origin: string;
 }
 
-/** A fresh secret of 32 bytes, in the range of the curve's order. The caller wipes it. */
+/** A random secret of 32 bytes, within the range of the curve's order. The caller wipes it. */
 export function generateSecret(curve: Curve): Buffer {
   for (;;) {
     const secret = randomBytes(SECRET_BYTES);
@@ -25,7 +25,7 @@ export function generateSecret(curve: Curve): Buffer {
   }
 }
 
-/** Whether bytes are a secret of the curve; every 32 bytes are a seed on Ed25519 (RFC 8032, section 5.1.5). */
+/** Whether bytes are a valid secret of the curve. On Ed25519 any 32 bytes are a seed (RFC 8032, section 5.1.5). */
 export function isSecret(curve: Curve, bytes: Uint8Array): boolean {
   if (bytes.length !== SECRET_BYTES) return false;
   return curve === "CURVE_ED25519" || isSecretInRange(curve, bytes);
@@ -42,8 +42,8 @@ const REMEMBERED_POINTS = 10_000;
 const points = recentlyUsed<Uint8Array>({ entries: REMEMBERED_POINTS });
 
 /**
- * Whether the public point of an EC key passes `check`. The point is no secret, and making it costs as much as signing, so
- * it is remembered under the key's origin. One that does not pass is forgotten: it may itself be what is wrong.
+ * Whether the public point of an EC key passes `check`. Computing the point costs as much as signing, and it is not secret, so it is cached
+ * under the key's origin. A point that fails is removed from the cache, because it may itself be wrong.
  */
 export function checkWithPoint({ curve, secret, origin }: OpenKey, check: (point: Uint8Array) => boolean): boolean {
   const point =
@@ -57,7 +57,7 @@ export function checkWithPoint({ curve, secret, origin }: OpenKey, check: (point
 
 const addresses = recentlyUsed<true>({ entries: REMEMBERED_POINTS });
 
-/** Whether the address is the key's in that format; remembered, as the public point is. */
+/** Whether the address belongs to the key in that format. Cached, like the public point. */
 export function hasAddress({ curve, secret, origin }: OpenKey, { format, address }: NamedAddress): boolean {
   const name = `${format} ${address} ${curve} ${origin}`;
   if (addresses.get(name)) return true;
@@ -68,7 +68,7 @@ export function hasAddress({ curve, secret, origin }: OpenKey, { format, address
 
 const ED25519_PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** RFC 8410: a PKCS#8 document is the fixed prefix and the seed. */
+/** RFC 8410: the PKCS#8 document is a fixed prefix followed by the seed. */
 export function ed25519PrivateKey(seed: Uint8Array): KeyObject {
   const document = Buffer.concat([ED25519_PKCS8_PREFIX, seed]);
   try {

@@ -8,8 +8,8 @@ import { work } from "./slices.ts";
 import { forgetSecrets, RootKeySealed } from "./verbs.ts";
 
 /**
- * The signer: the only code that sees plaintext keys. It has no database and no network, and speaks over the socket it
- * inherited as file descriptor 3. It ends when that socket does, so it never outlives its server.
+ * The signer: the only code that sees plaintext keys. It has no database and no network, and communicates over the socket that it inherits
+ * as file descriptor 3. It exits when that socket closes, so it never outlives its server.
  */
 
 const SOCKET_DESCRIPTOR = 3;
@@ -18,7 +18,7 @@ function faultOf(error: unknown): SignerFault {
   if (error instanceof RootKeySealed) return { kind: "sealed", message: error.message };
   if (error instanceof SigningRefused || error instanceof RootKeyProblem)
     return { kind: "refused", message: error.message };
-  // The text of an unknown error could quote its input.
+  // The message of an unknown error could quote its input.
   return { kind: "internal", message: error instanceof Error ? error.name : "unknown error" };
 }
 
@@ -33,7 +33,7 @@ function answerWith(write: (frame: ResponseFrame) => void, id: number, outcome: 
 }
 
 function serve(): void {
-  // Uses of keys are told there: on a disk without room they are not, and keys are used all the same.
+  // Uses of keys are logged to standard error. If the disk is full they are lost, but keys remain usable.
   process.stderr.on("error", () => {});
   const socket = new Socket({ fd: SOCKET_DESCRIPTOR, readable: true, writable: true });
   const rounds = new Rounds();
@@ -49,7 +49,7 @@ function serve(): void {
   };
   socket.on("close", end);
   socket.on("error", end);
-  // A terminal sends its signals to the whole group; the server decides when the signer stops.
+  // A terminal sends its signals to the whole process group; the server decides when the signer stops.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }

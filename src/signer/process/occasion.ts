@@ -18,8 +18,8 @@ import { SigningRefused } from "./refused.ts";
 import { type Paid, refuseOtherMessage, SWAP_TYPE } from "./sponsored-message.ts";
 
 /**
- * What is done with the keys of organizations is done for an activity. The request must be for the organization that the
- * activity's body names, and for a key that it names. Whether the activity may happen is the server's word still.
+ * Keys of organizations are used for activities only. The request must be for the organization that the activity's body names, and for a
+ * key that the body names. Whether the activity is allowed is still the server's decision.
  */
 
 type WorkVerb = Exclude<
@@ -35,26 +35,26 @@ type WorkVerb = Exclude<
 >;
 type WorkRequest = Extract<SignerRequest, { verb: WorkVerb }>;
 
-/** A use of an organization's keys, as it is told to the operator. */
+/** A use of an organization's keys, as logged for the operator. */
 export interface Use {
   verb: WorkVerb | "stampAuthProxyBody" | "rehearse";
   organizationId: string;
-  /** Absent where a query asks for what it is used for. */
+  /** Absent if the key is used for a query. */
   activityType?: string;
-  /** `sha256:` and hex, as the activity has it; absent of a drill, which nobody stamped. */
+  /** `sha256:` and hex, as in the activity; absent for a drill, which nobody stamped. */
   fingerprint?: string;
-  /** What the body named; absent where something new is made. */
+  /** The key's name in the body; absent if something new is created. */
   named?: string;
-  /** What the installation paid for in the activity's name. */
+  /** What the installation paid for on behalf of the activity. */
   purpose?: string;
-  /** Of the trace that the use is a part of; absent where nothing is traced. */
+  /** The trace that the use belongs to; absent without tracing. */
   traceId?: string;
 }
 
-/** As an activity that begins a purchase names it. */
+/** As in the body of an activity that begins a purchase. */
 const COINBASE = "FIAT_ON_RAMP_PROVIDER_COINBASE";
 
-/** What is done with quorum keys is what the body says: shares for others would be another's gain. */
+/** Work with quorum keys must match the body exactly: shares for other recipients would give them the key. */
 const quorumWork = {
   createQuorumKey: {
     type: "ACTIVITY_TYPE_CREATE_TVC_QUORUM_KEY",
@@ -95,7 +95,7 @@ const namesOfKey = ({ key }: { key: KeyReference }): string[] => [
   ...(key.address === undefined ? [] : [key.address.address]),
 ];
 
-/** The names by which a body may call what is used; none of what is made, or only stated. */
+/** The names by which a body may refer to what is used; none for what is created or only stated. */
 const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb }>) => string[] } = {
   generateKeys: nothing,
   createWallet: nothing,
@@ -129,27 +129,27 @@ const namesOf: { [Verb in WorkVerb]: (request: Extract<WorkRequest, { verb: Verb
   authorizeCoinbase: ({ request }) => [request.of === "token" ? COINBASE : request.transactionId],
 };
 
-/** A sub-organization is made, with its first wallet, for an activity of its parent. */
+/** An activity of the parent creates a sub-organization and its first wallet. */
 const SUB_ORGANIZATION_TYPE = /^ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION(_V\d+)?$/;
 const OF_A_NEW_ORGANIZATION: ReadonlySet<WorkVerb> = new Set(["generateKeys", "createWallet"]);
 
-/** A purchase is begun with a credential of the organization, or with one that its parent lends it. */
+/** A purchase uses a credential of the organization, or one that its parent lends it. */
 const PURCHASE_TYPE = "ACTIVITY_TYPE_INIT_FIAT_ON_RAMP";
 const isLent = (verb: WorkVerb): boolean => verb === "signMoonPayUrl" || verb === "authorizeCoinbase";
-/** What a query may ask for: nothing comes of it but an answer about what it names. */
+/** What a query may use: the only effect is an answer about what the query names. */
 const isReading = (request: WorkRequest): boolean =>
   (request.verb === "authorizeCoinbase" && request.request.of === "transactions") ||
-  // An image may be looked up without making a deployment of it.
+  // An image may be looked up without deploying it.
   request.verb === "openPullSecret";
 
 /**
- * The use that a request makes of an organization's keys; undefined where it makes none.
+ * The use that a request makes of an organization's keys; undefined if it makes none.
  *
- * @throws SigningRefused when there is no activity for it, or another one
+ * @throws SigningRefused if there is no activity for it, or a different one
  */
 export function useOf(request: SignerRequest, occasion: Occasion | undefined): Use | undefined {
   if (request.verb === "stampAuthProxyBody") return useByAuthProxy(request);
-  // Whoever asks for a drill of their own, and needs no activity for it, does not get at keys unseen.
+  // A drill needs no activity, so it is logged like any other use: nobody can use keys this way unseen.
   if (request.verb === "rehearse") return { verb: request.verb, organizationId: request.organizationId };
   if (!isWork(request)) return undefined;
   const { verb } = request;
@@ -164,7 +164,7 @@ export function useOf(request: SignerRequest, occasion: Occasion | undefined): U
     throw new SigningRefused(`${verb} was asked for an activity that begins no purchase`);
   }
   const isNew = OF_A_NEW_ORGANIZATION.has(verb) && SUB_ORGANIZATION_TYPE.test(body.type);
-  // A statement uses no key of anybody's: who signs in may have named the parent alone, or have been signed in by it.
+  // A statement uses no organization's key. A user who signs in may have named only the parent, or may have been signed in by it.
   const isStated = verb === "provePolicyOutcome";
   if (body.organizationId !== organizationId && !isNew && !isStated && !isLent(verb)) {
     throw new SigningRefused(`${verb} was asked for organization ${organizationId}, which the activity does not name`);
@@ -188,8 +188,8 @@ export function useOf(request: SignerRequest, occasion: Occasion | undefined): U
 
 const CLAIM_TYPE = "ACTIVITY_TYPE_CLAIM_SWAP_FEES";
 /**
- * What a body of swaps names without saying it: whoever names a quote names its account, by the hash of its terms; whoever claims fees,
- * the account that the plan says receives them, which signs one message of 32 bytes and nothing else.
+ * The account that a body about swaps names indirectly. A body that names a quote names the quote's account, by the hash of its terms. A
+ * body that claims fees names the receiver in the plan, which may sign one message of 32 bytes and nothing else.
  */
 function namedBySwap(request: WorkRequest, body: Body, { plan }: Occasion) {
   if (request.verb !== "sign") return undefined;
@@ -207,7 +207,7 @@ function namedBySwap(request: WorkRequest, body: Body, { plan }: Occasion) {
   return isClaim ? nameIn([planned.receiver], namesOfKey(request)) : undefined;
 }
 
-/** A quote on Solana has the message that is signed for it; only its blockhash is still to come, and a payer where the body asks for one. */
+/** A quote on Solana contains the message to sign. Only the blockhash may differ, and the payer if the body asks for sponsoring. */
 function refuseOtherSwap(
   { hash, payloads }: Extract<WorkRequest, { verb: "sign" }>,
   message: string,
@@ -228,7 +228,7 @@ function refuseOtherSwap(
 type SparkVerb = Extract<WorkVerb, `${string}Spark${string}`>;
 type SparkRequest = Extract<WorkRequest, { verb: SparkVerb }>;
 
-/** Which activity asks for it, and in which of its parameters it says what. */
+/** The type of the activity for each verb, and the parameter that describes the work. */
 const sparkWork: Record<SparkVerb, { type: string; parameter: string }> = {
   signSparkFrost: { type: "ACTIVITY_TYPE_SPARK_SIGN_FROST", parameter: "signatures" },
   prepareSparkTransfer: { type: "ACTIVITY_TYPE_SPARK_PREPARE_TRANSFER", parameter: "transfer" },
@@ -241,10 +241,10 @@ const sparkWork: Record<SparkVerb, { type: string; parameter: string }> = {
 
 const isSpark = (request: WorkRequest): request is SparkRequest => Object.hasOwn(sparkWork, request.verb);
 
-/** Where a body for Spark names the wallet; its other texts, such as operators' names, are whatever somebody likes. */
+/** The field in which a body for Spark names the wallet. Its other texts, such as operators' names, are free-form and must not count as names. */
 const signWithOf = ({ parameters }: Body): unknown => (parameters as { signWith?: unknown } | undefined)?.signWith;
 
-/** What is done with a Spark wallet is what the body says, to the last member: other nonces or receivers would be another's gain. */
+/** Work with a Spark wallet must match the body exactly: other nonces or receivers would benefit somebody else. */
 function refuseOtherSparkWork(request: SparkRequest, { type, parameters }: Body): void {
   const { verb } = request;
   const expected = sparkWork[verb];
@@ -255,7 +255,7 @@ function refuseOtherSparkWork(request: SparkRequest, { type, parameters }: Body)
   }
 }
 
-/** As JSON; a member that is null is one that is not there. */
+/** Compares as JSON; a null member equals a missing one. */
 function isSameValue(asked: unknown, named: unknown): boolean {
   if (typeof asked !== "object" || asked === null) return asked === named;
   if (typeof named !== "object" || named === null || Array.isArray(asked) !== Array.isArray(named)) return false;
@@ -268,8 +268,8 @@ function isSameValue(asked: unknown, named: unknown): boolean {
 }
 
 /**
- * The key of an auth proxy makes activities rather than being used for them: it stamps no other body than one that the proxy may
- * send. A body without a type can only be a query, which changes nothing.
+ * An auth proxy's key creates activities and is not used for them, so it stamps only bodies that the proxy may send. A body without a type
+ * can only be a query, which changes nothing.
  */
 function useByAuthProxy({ verb, organizationId, body }: StampAuthProxyBodyRequest): Use | undefined {
   const { type, organizationId: named } = membersOf(body);
@@ -286,8 +286,8 @@ function useByAuthProxy({ verb, organizationId, body }: StampAuthProxyBodyReques
 const isWork = (request: SignerRequest): request is WorkRequest => Object.hasOwn(namesOf, request.verb);
 
 /**
- * An import key serves the user for whom it was made, who is named by an import of a key and stamps one of a secret, in a body
- * that is not much younger than the key.
+ * An import key can be used only by the user for whom it was made: the user named by an import of a key, or one who stamps an import of a
+ * secret. The body must not be much younger than the key.
  */
 function refuseForeignImportKeys(
   { verb, importKeys }: Extract<WorkRequest, { importKeys: unknown }>,
@@ -306,7 +306,7 @@ function refuseForeignImportKeys(
 interface Body {
   type: string;
   organizationId: string;
-  /** When whoever stamped it says that it was made; NaN where they do not. */
+  /** The time in the stamped body; NaN if it has none. */
   timestampMs: number;
   parameters: unknown;
 }
@@ -319,7 +319,7 @@ function membersOf(body: string): Record<string, unknown> {
   }
 }
 
-/** A query is flat: its parameters stand beside the organization. */
+/** A query is flat: its parameters are next to the organization. */
 function bodyOf({ body }: Occasion, isQuery: boolean): Body {
   const members = membersOf(body);
   const { type, organizationId, parameters } = members;
@@ -331,7 +331,7 @@ function bodyOf({ body }: Occasion, isQuery: boolean): Body {
   throw new SigningRefused("the activity's body names no organization");
 }
 
-/** The first text among the parameters that is one of these names, an address in any of its spellings. */
+/** The first text among the parameters that equals one of these names, in any spelling for addresses. */
 function nameIn(parameters: unknown, names: readonly string[]): string | undefined {
   const spelled = new Set(names.map(normalizeAddress));
   for (const text of textsOf(parameters)) {

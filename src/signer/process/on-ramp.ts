@@ -18,9 +18,9 @@ import { ed25519PrivateKey } from "./keys.ts";
 import { withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 
-/** The keys of an organization at a provider that sells crypto for fiat, and what is made with them. */
+/** An organization's keys at providers that sell crypto for fiat, and the signatures and tokens made with them. */
 
-/** Both as the provider gave them out, in bytes of text; an empty private key is none. */
+/** Both as issued by the provider, as bytes of text; an empty private key means none. */
 interface OnRampKeys {
   secretApiKey: Uint8Array;
   privateApiKey: Uint8Array;
@@ -31,8 +31,8 @@ const SEED_BYTES = 32;
 const TOKEN_SECONDS = 120;
 
 /**
- * Opens what a client encrypted, sees whether the provider's requests can be made with it, and hands both keys on, packed, to be
- * sealed. Everything is wiped afterwards.
+ * Opens what a client encrypted, checks that the keys work with the provider's requests, and passes both keys on, packed, to be sealed.
+ * Everything is wiped afterwards.
  */
 export function importOnRampKeys(
   targets: readonly ImportKey[],
@@ -60,7 +60,7 @@ type OnRampKeyProblem = Exclude<ImportProblem, "invalidMnemonic">;
 
 function isUsable(provider: OnRampProviderName, of: keyof OnRampKeys, plaintext: Uint8Array): boolean {
   if (provider === "coinbase" && of === "privateApiKey") return parseCoinbaseKey(plaintext) !== undefined;
-  // A secret of MoonPay with a line end behind it would sign, and every signature be refused.
+  // A MoonPay secret with a trailing line break would produce signatures, but MoonPay would reject all of them.
   if (provider === "moonpay") return plaintext.length > 0 && plaintext.every((byte) => byte > 0x20 && byte < 0x7f);
   return plaintext.length > 0;
 }
@@ -77,7 +77,7 @@ function unpack(packed: Buffer): OnRampKeys {
   return { secretApiKey: packed.subarray(LENGTH_BYTES, end), privateApiKey: packed.subarray(end) };
 }
 
-/** @throws SigningRefused for a URL that is none of MoonPay's */
+/** @throws SigningRefused for a URL that is not MoonPay's */
 export function signMoonPayUrl(
   packed: Buffer,
   { sandbox, of }: Pick<SignMoonPayUrlRequest, "sandbox" | "of">,
@@ -92,10 +92,10 @@ export function signMoonPayUrl(
 const HOST = /^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$/;
 
 /**
- * A token (JWT) for one request to Coinbase's developer platform, good for two minutes. The claim `uris` is what its present
- * clients send, `uri` what the older ones did; both say the same.
+ * A token (JWT) for one request to Coinbase's developer platform, valid for two minutes. Coinbase's current clients send the claim `uris`,
+ * older ones `uri`; both have the same content.
  *
- * @throws SigningRefused for another host's form, or keys without a private one
+ * @throws SigningRefused if the host has another form, or if the keys have no private key
  */
 export function coinbaseToken(
   packed: Buffer,
@@ -122,9 +122,9 @@ export function coinbaseToken(
   return compactToken(input, signature);
 }
 
-/** The PEM of a P-256 key, or base64 of an Ed25519 seed with or without its public key behind it. */
+/** The PEM of a P-256 key, or base64 of an Ed25519 seed, optionally followed by its public key. */
 function parseCoinbaseKey(text: Uint8Array): KeyObject | undefined {
-  // Copied out of a JSON file, the line ends of a PEM are two characters each.
+  // If copied from a JSON file, each line break of a PEM is two characters.
   const lines = Buffer.from(text).toString("latin1").replaceAll("\\n", "\n").trim();
   return lines.startsWith("-----BEGIN ") ? parsePem(lines) : parseEd25519(lines);
 }

@@ -4,7 +4,7 @@ import type { Sealed } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
 import { seal, unseal } from "./seal.ts";
 
-/** What is sealed, and its identifiers; the organization comes between. */
+/** The purpose and identifiers of what is sealed; the organization is inserted between them. */
 type What = readonly [
   purpose:
     | "key"
@@ -20,33 +20,33 @@ type What = readonly [
   ...more: string[],
 ];
 
-/** An organization whose key is open. */
+/** An organization whose secrets can be opened. */
 export interface Organization {
   organizationId: string;
   organizationKey: Sealed;
   seal(what: What, secret: Uint8Array): Sealed;
   /**
-   * The caller wipes the answer.
+   * The caller wipes the result.
    *
-   * @throws SigningRefused for what was sealed for something else
+   * @throws SigningRefused if it was sealed for something else
    */
   open(what: What, sealed: Sealed): Buffer;
   /**
-   * Opens its key, for those who ask whether that can be done.
+   * Opens the organization's key, to check that it can be opened.
    *
-   * @throws SigningRefused when it was not sealed with this root key
+   * @throws SigningRefused if it was not sealed with this root key
    */
   openKey(): void;
-  /** HMAC-SHA-256 under a key for this purpose alone; hex. */
+  /** HMAC-SHA-256 with a key for this purpose only; hex. */
   mac(purpose: "one-time code", id: string, text: string): string;
 }
 
 export const organizationContext = (organizationId: string) => ["organization key", organizationId];
 
 /**
- * The organization's key is opened when it is first needed: for what the signer keeps open already it is not.
+ * Opens the organization's key only when it is needed; cached secrets do not need it.
  *
- * @throws SigningRefused when the organization's key was not sealed with this root key
+ * @throws SigningRefused if the organization's key was not sealed with this root key
  */
 export function withOrganization<T>(
   rootKey: Uint8Array,

@@ -8,7 +8,7 @@ import { bytesOf, isValid, publicPoint, signDigest } from "./p256.ts";
 const { ORDER } = p256.Point.Fn;
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const near = (number: bigint) => Buffer.from(number.toString(16).padStart(64, "0"), "hex");
-/** Digests of every kind, those not below the order among them. */
+/** Digests of every kind, including some that are not below the order. */
 const digests = fc.oneof(bytes32, fc.constantFrom(0n, 1n, ORDER - 1n, ORDER, ORDER + 1n, 2n ** 256n - 1n).map(near));
 const secrets = fc.oneof(
   bytes32.filter((bytes) => p256.utils.isValidSecretKey(bytes)),

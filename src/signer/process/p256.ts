@@ -3,9 +3,9 @@ import { p256 } from "@noble/curves/nist.js";
 import { wipe } from "../../kernel/bytes.ts";
 
 /**
- * ECDSA on P-256 with the nonces of RFC 6979 and low s. OpenSSL would draw its own nonces and take no digest that is made
- * already, but it multiplies points ten times as fast as JavaScript: its ECDH does that here, always of the fixed point G,
- * and numbers are reckoned modulo the order of the group beside it.
+ * ECDSA on P-256 with the nonces of RFC 6979 and low s. OpenSSL would draw its own nonces and accepts no precomputed digest, but it
+ * multiplies points ten times as fast as JavaScript. So its ECDH does the multiplications here, always of the base point G, and JavaScript
+ * does the arithmetic modulo the group order.
  */
 
 const { Fn } = p256.Point;
@@ -15,11 +15,11 @@ const NUMBER_BYTES = 32;
 export interface P256Signature {
   r: bigint;
   s: bigint;
-  /** Bit 0: the nonce's point has an odd y; bit 1: its x is not below the order (SEC 1, section 4.1.6). */
+  /** Bit 0: the nonce's point has an odd y. Bit 1: its x is not below the order (SEC 1, section 4.1.6). */
   recoveryBit: number;
 }
 
-/** Signs a 32-byte digest; always the same for the same digest and secret. */
+/** Signs a 32-byte digest. Deterministic: the same digest and secret give the same signature. */
 export function signDigest(digest: Uint8Array, secret: Uint8Array): P256Signature {
   const e = Fn.create(numberOf(digest));
   for (const nonce of nonces(digest, secret)) {
@@ -33,7 +33,7 @@ export function signDigest(digest: Uint8Array, secret: Uint8Array): P256Signatur
   throw new Error("nonces never end");
 }
 
-/** Undefined for a nonce that will not do. */
+/** Undefined if the nonce is unusable. */
 function signWithNonce(e: bigint, secret: Uint8Array, nonce: Uint8Array): P256Signature | undefined {
   const k = numberOf(nonce);
   if (!Fn.isValidNot0(k)) return undefined;
@@ -41,27 +41,27 @@ function signWithNonce(e: bigint, secret: Uint8Array, nonce: Uint8Array): P256Si
   const { r, bits } = readNoncePoint(noncePoint);
   const s = Fn.mul(blindedInverse(k), Fn.add(e, Fn.mul(r, numberOf(secret))));
   if (r === 0n || s === 0n) return undefined;
-  // The same signature with -s is one by -R, whose y is of the other parity.
+  // (r, -s) is the signature for -R, whose y has the other parity.
   return s > Fn.ORDER / 2n ? { r, s: Fn.neg(s), recoveryBit: bits ^ 1 } : { r, s, recoveryBit: bits };
 }
 
-/** What a signature says of the point R of its nonce: x modulo the order, and the bits that lead back to R. */
+/** The parts of a signature that come from the nonce's point R: x modulo the order, and the bits to recover R. */
 function readNoncePoint(uncompressed: Uint8Array): { r: bigint; bits: number } {
   const x = numberOf(uncompressed.subarray(1, 1 + COORDINATE_BYTES));
   const r = Fn.create(x);
   return { r, bits: ((uncompressed.at(-1) ?? 0) & 1) | (x === r ? 0 : 2) };
 }
 
-/** How long the inversion takes then tells nothing about the number. */
+/** Blinded, so that the time of the inversion reveals nothing about the number. */
 function blindedInverse(number: bigint): bigint {
   const blind = Fn.create(numberOf(randomBytes(NUMBER_BYTES)) | 1n);
   return Fn.mul(Fn.inv(Fn.mul(number, blind)), blind);
 }
 
 /**
- * Whether a signature is one over the digest by the public key `point`, and its recovery bit leads back to that key. It is
- * (SEC 1, section 4.1.4) when R = s⁻¹(eG + rQ) has x coordinate r. With the secret d at hand R is s⁻¹(e + rd)G, one
- * multiplication of the fixed point G, once dG is found to be Q: so the secret is checked in it as well.
+ * Whether a signature over the digest is valid for the public key `point`, and its recovery bit leads back to that key. It is valid (SEC 1,
+ * section 4.1.4) if R = s⁻¹(eG + rQ) has the x coordinate r. With the secret d, R is s⁻¹(e + rd)G, a single multiplication of the base
+ * point G, provided that dG equals Q; so this also checks the secret.
  */
 export function isValid(
   { r, s, recoveryBit }: P256Signature,
@@ -88,7 +88,7 @@ function multiplyBase(pair: ECDH, number: Uint8Array): Buffer {
   return pair.getPublicKey();
 }
 
-/** RFC 6979, section 3.2, with SHA-256; the caller wipes each. */
+/** RFC 6979, section 3.2, with SHA-256; the caller wipes each nonce. */
 function* nonces(digest: Uint8Array, secret: Uint8Array): Generator<Buffer> {
   const reduced = bytesOf(Fn.create(numberOf(digest)));
   let key: Buffer = Buffer.alloc(32);
@@ -115,7 +115,7 @@ function* nonces(digest: Uint8Array, secret: Uint8Array): Generator<Buffer> {
 
 const BLOCK_BYTES = 64;
 
-/** HMAC-SHA-256 (RFC 2104) with a key of 32 bytes: an object of `createHmac` takes five times as long as both of its hashes. */
+/** HMAC-SHA-256 (RFC 2104) with a key of 32 bytes. An object of `createHmac` takes five times as long as both hashes. */
 function hmac(key: Uint8Array, ...parts: Uint8Array[]): Buffer {
   const inner = Buffer.concat([new Uint8Array(BLOCK_BYTES).fill(0x36), ...parts]);
   const outer = Buffer.alloc(BLOCK_BYTES + 32, 0x5c);

@@ -2,16 +2,16 @@ import { parseJsonOr } from "../../crypto/json-object.ts";
 import type { RegistryCredential } from "../../crypto/registry-credential.ts";
 import type { Responses } from "../protocol.ts";
 
-/** What is written for Docker Hub, and where that is. */
+/** Docker Hub's names in Docker configurations. */
 const DOCKER_HUB = new Set(["docker.io", "index.docker.io", "registry-1.docker.io"]);
 const HUB = "registry-1.docker.io";
-/** Whatever stands in a header: no line ends with it. */
+/** Text that is safe in a header: it contains no line break. */
 const TEXT = /^[\x20-\x7e\u00a0-\uffff]{1,8192}$/;
 const TOKEN = /^[\x21-\x7e]{1,16384}$/;
 
 /**
- * The part for a registry of a Docker configuration: `{"auths": {"<registry>": {"auth": "<base64 of user:password>"}}}`, in whose place
- * there may be `username` and `password`, or `registrytoken`.
+ * The entry for one registry in a Docker configuration: `{"auths": {"<registry>": {"auth": "<base64 of user:password>"}}}`. Instead of
+ * `auth` there may be `username` and `password`, or `registrytoken`.
  */
 export function pullCredential(configuration: Uint8Array, registry: string): Responses["openPullSecret"] {
   const { auths } = objectIn(parseJsonOr(configuration, () => undefined));
@@ -41,7 +41,7 @@ function credentialIn({
 const pairOf = (username: string, password: string): RegistryCredential | undefined =>
   TEXT.test(username) && TEXT.test(password) && !username.includes(":") ? { username, password } : undefined;
 
-/** Docker writes registries as hosts, or as URLs of old. */
+/** Docker names registries by host, or by URL in older configurations. */
 function hostOf(named: string): string {
   const [host = ""] = named
     .replace(/^https?:\/\//i, "")

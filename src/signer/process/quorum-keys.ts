@@ -9,7 +9,7 @@ import type { CreateQuorumKeyRequest, ReEncryptQuorumShareRequest, Responses } f
 import { withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 
-/** Nothing of the key stays here: each of its shares is one operator's. */
+/** The signer keeps nothing of the key: each share goes to one operator. */
 export function createQuorumKey({
   threshold,
   operatorEncryptKeys,
@@ -39,7 +39,7 @@ function newSeed(): { seed: Buffer; publicKey: string } {
   }
 }
 
-/** What the installation stated for this deployment and these bytes of its manifest; undefined if it did not. */
+/** The installation's statement for this deployment and manifest, if it made the document; otherwise undefined. */
 export function statedProvisioning(
   {
     deploymentId,
@@ -53,7 +53,7 @@ export function statedProvisioning(
   return stated?.deploymentId === deploymentId && stated.manifestHash === hash ? stated : undefined;
 }
 
-/** The envelope for somebody else, in hex; undefined where the share is not for this operator. */
+/** The share encrypted to another recipient, in hex; undefined if it was not encrypted to this operator. */
 export function reEncryptedTo(target: string, secret: Uint8Array, encryptedShare: string): string | undefined {
   const receiver = pointOf(target);
   const share = openQuorumEnvelope(secret, Buffer.from(encryptedShare, "hex"));

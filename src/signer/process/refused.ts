@@ -1,2 +1,2 @@
-/** A request the signer will not carry out; the text is for the operator's log and holds no secret. */
+/** A request that the signer refuses. The message is for the operator's log and contains no secret. */
 export class SigningRefused extends Error {}

@@ -17,11 +17,11 @@ import { syncFolder } from "../../kernel/sync-folder.ts";
 import { seal, unseal } from "./seal.ts";
 
 const ROOT_KEY_BYTES = 32;
-/** RFC 7914 with N = 2^17, r = 8, p = 1: about half a second and 128 MiB for each guess. */
+/** RFC 7914 with N = 2^17, r = 8, p = 1: each guess takes about half a second and 128 MiB. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
 const WRAP_CONTEXT = ["keystead root key"];
 
-/** A reason not to start, in words for the operator. */
+/** A reason not to start, as a message for the operator. */
 export class RootKeyProblem extends Error {}
 
 interface PlainFile {
@@ -39,8 +39,8 @@ interface PassphraseFile {
 export type RootKeyOutcome = { state: "open"; rootKey: Buffer; created: boolean } | { state: "sealed" };
 
 /**
- * Reads the root key from `file`, or makes it there (mode 0600) when it is missing and `mayCreate` is true. With a
- * passphrase the file holds the key sealed under it; without one, a sealed file leaves the signer sealed.
+ * Reads the root key from `file`. If the file is missing and `mayCreate` is true, creates it with mode 0600. With a passphrase, the file
+ * contains the key sealed under it; without one, a sealed file leaves the signer sealed.
  *
  * @throws RootKeyProblem
  */
@@ -58,7 +58,7 @@ export function openRootKey(file: string, passphrase: string | undefined, mayCre
         `the root key file ${file} is a link to where nothing is; mount what it leads to, or remove it`,
       );
     }
-    // Where another signer was quicker, its root key is the one.
+    // If another signer was faster, its root key applies.
     return rootKey ? { state: "open", rootKey, created: true } : openRootKey(file, passphrase, false);
   }
   refuseOpenPermissions(file);
@@ -75,12 +75,12 @@ export function openRootKey(file: string, passphrase: string | undefined, mayCre
   return { state: "open", rootKey: unwrap(file, content, passphrase), created: false };
 }
 
-/** A name for a root key that tells nothing about it: the database remembers which one sealed its rows. */
+/** An id for a root key that reveals nothing about it. The database stores the id of the root key that sealed its rows. */
 export function rootKeyId(rootKey: Uint8Array): string {
   return createHmac("sha256", rootKey).update("keystead root key id").digest("hex").slice(0, 32);
 }
 
-/** The new root key, or undefined if the file came into being meanwhile. */
+/** The new root key, or undefined if the file was created in the meantime. */
 function createRootKey(file: string, passphrase: string | undefined): Buffer | undefined {
   const rootKey = randomBytes(ROOT_KEY_BYTES);
   const content = passphrase === undefined ? plain(rootKey) : wrapped(rootKey, passphrase);
@@ -127,7 +127,7 @@ function wrappingKeyOf(file: string, { scrypt }: PassphraseFile, passphrase: str
   try {
     return scryptSync(passphrase, Buffer.from(salt, "base64"), 32, { N, r, p, maxmem: SCRYPT.maxmem });
   } catch {
-    // Node refuses parameters that RFC 7914 does not allow, and such that take too much memory.
+    // Node rejects parameters that RFC 7914 does not allow or that need too much memory.
     return refuseDamaged(file);
   }
 }
@@ -157,7 +157,7 @@ function parseFile(file: string, text: string): PlainFile | PassphraseFile {
       content.protection === "passphrase" && typeof content.sealedRootKey === "string" && content.scrypt.N <= SCRYPT.N;
     if (content.version === 1 && (plainKeyFits || wrappedKeyFits)) return content;
   } catch {
-    // Falls through: whatever was wrong with it, the remedy is the same.
+    // Falls through: whatever the error was, the remedy is the same.
   }
   return refuseDamaged(file);
 }
@@ -166,10 +166,10 @@ function refuseDamaged(file: string): never {
   throw new RootKeyProblem(`the root key file ${file} is damaged; restore it from its backup`);
 }
 
-/** Written, flushed and then linked into place: a crash leaves the whole file or none, and nobody overwrites one. */
+/** Writes, flushes and then links the file into place: a crash leaves a complete file or none, and an existing file is never overwritten. */
 function writeOnce(file: string, text: string): void {
   const temporary = `${file}.${process.pid}.tmp`;
-  // A start that was killed leaves its own, and in a container the next one has the same process id.
+  // A killed start leaves its temporary file, and in a container the next start has the same process id.
   rmSync(temporary, { force: true });
   const descriptor = openSync(temporary, "wx", 0o600);
   try {

@@ -7,7 +7,7 @@ const spin = (ms: number): void => {
   for (const end = performance.now() + ms; performance.now() < end; );
 };
 
-/** The same in processor time, however little of it this process gets. */
+/** Uses this much processor time, regardless of how slowly this process is scheduled. */
 function spinOnProcessor(ms: number): void {
   const start = process.cpuUsage();
   for (let spent = 0; spent < ms; ) {
@@ -30,7 +30,7 @@ function* failing(): Work {
   throw new Error("refused");
 }
 
-/** Begins each in this order, all of one organization unless said; resolves to what came of them, in the order in which it came. */
+/** Begins the requests in this order, all for one organization unless given. Resolves to their outcomes, in the order in which they complete. */
 function outcomesOf(
   rounds: Rounds,
   begun: readonly Work[],
@@ -58,7 +58,7 @@ describe("rounds", () => {
     const many = Array.from({ length: 20 }, (_, index) => slices(1, 0, `many ${index}`));
     const few = [slices(1, 0, "few"), slices(2, 0, "long"), slices(1, 0, "after")];
     const outcomes = await outcomesOf(new Rounds(), [...many, ...few], (index) => (index < many.length ? "a" : "b"));
-    // `after` goes before what is left of `long`.
+    // `after` finishes before the rest of `long`.
     assert.deepEqual(outcomes.slice(0, 8), [
       ...["many 0", "few", "many 1", "many 2", "after", "many 3", "long", "many 4"],
     ]);
@@ -71,7 +71,7 @@ describe("rounds", () => {
     await new Promise<void>((resolve) => {
       const busy = (count: number): Work =>
         (function* () {
-          // It arrives as a message does, between two turns.
+          // Arrives like a message, between two turns.
           if (count === 1) setImmediate(() => rounds.begin("b", slices(1, 0, "b"), note));
           spin(1);
           return count;
@@ -83,7 +83,7 @@ describe("rounds", () => {
         });
       }
     });
-    // What it may wait for is a turn of the event loop, of two milliseconds and one request, and one more slice.
+    // It waits at most for one turn of the event loop, of two milliseconds and one request, and one more slice.
     const place = outcomes.indexOf("b");
     assert.ok(place >= 0 && place <= 6, `after ${place} of 50`);
   });
@@ -115,7 +115,7 @@ describe("rounds", () => {
       }
       return "done";
     };
-    // What is being worked on is out of the row; another one keeps its place there.
+    // The request being worked on is not in the list; another one keeps its position there.
     await outcomesOf(rounds, [watch(), slices(40, 2, "other", spinOnProcessor)]);
     assert.ok(Math.max(...seen) > 5, String(seen));
     assert.equal(rounds.longestMs, 0);

@@ -1,28 +1,28 @@
 import type { Work } from "./slices.ts";
 
-/** What became of a request, and how long that took. */
+/** The outcome of a request, and the time it took. */
 export type Outcome = { ms: number } & ({ response: unknown } | { error: unknown });
 
 interface Begun {
   work: Work;
   onDone: (outcome: Outcome) => void;
-  /** Time that went into it so far. */
+  /** Time spent on it so far. */
   ms: number;
-  /** Processor time that went into its slices after the first: time in which the machine ran something else does not count. */
+  /** Processor time of its slices after the first. It excludes time in which the machine ran something else. */
   cpuMs: number;
   isFirstSlice: boolean;
 }
 
-/** Messages are read, and signs of life given, at least this often. */
+/** Messages are read and pings are answered at least this often. */
 const TURN_MS = 2;
 
 /**
- * The requests in hand. Organizations have slices in turn, and so have the requests of one: neither does a short request wait for a
- * long one that came before it, nor an organization for the many of another. What is done in one turn of the event loop is
- * answered together.
+ * The requests in progress. Slices alternate between organizations, and between the requests of one organization. So a short request does
+ * not wait for a long one that came before it, and an organization does not wait for the many requests of another. Requests that are
+ * finished in one turn of the event loop are answered together.
  */
 export class Rounds {
-  /** By organization; the first has the next slice. */
+  /** By organization; the first one gets the next slice. */
   readonly #begun = new Map<string, Begun[]>();
 
   begin(organizationId: string, work: Work, onDone: (outcome: Outcome) => void): void {
@@ -33,12 +33,15 @@ export class Rounds {
     if (!own && this.#begun.size === 1) setImmediate(() => this.#turn());
   }
 
-  /** The processor time of the request that took most of it. A first slice is not counted: it ends, or nothing more is heard. */
+  /**
+   * The processor time of the request that has used most of it. A first slice does not count: if it never ends, the signer falls silent,
+   * which is noticed.
+   */
   get longestMs(): number {
     return [...this.#begun.values()].flat().reduce((longest, { cpuMs }) => Math.max(longest, cpuMs), 0);
   }
 
-  /** Where several organizations have work, each has one slice at most: what they sent meanwhile is read, and has its turn. */
+  /** If several organizations have work, each gets at most one slice per turn; then new messages are read and take their turns as well. */
   #turn(): void {
     const end = performance.now() + TURN_MS;
     let left = this.#begun.size;

@@ -6,8 +6,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce. Layout: version byte, nonce, tag, ciphertext. `context` names
- * what is sealed and for whom and is authenticated with it, so that a sealed value cannot be moved to another row.
+ * AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce. Layout: version byte, nonce, tag, ciphertext. `context` names what is sealed
+ * and for whom. It is authenticated, so that a sealed value cannot be moved to another row.
  */
 export function seal(key: Uint8Array, context: readonly string[], plaintext: Uint8Array): Sealed {
   const nonce = randomBytes(NONCE_BYTES);
@@ -17,7 +17,7 @@ export function seal(key: Uint8Array, context: readonly string[], plaintext: Uin
   return Buffer.concat([Uint8Array.of(VERSION), nonce, cipher.getAuthTag(), ciphertext]).toString("base64");
 }
 
-/** The plaintext, or undefined if the key, the context or the bytes do not fit. The caller wipes it. */
+/** The plaintext, or undefined if the key, the context or the bytes do not match. The caller wipes it. */
 export function unseal(key: Uint8Array, context: readonly string[], sealed: Sealed): Buffer | undefined {
   const bytes = Buffer.from(sealed, "base64");
   if (bytes.length < 1 + NONCE_BYTES + TAG_BYTES || bytes[0] !== VERSION) return undefined;
@@ -35,5 +35,5 @@ export function unseal(key: Uint8Array, context: readonly string[], sealed: Seal
   }
 }
 
-// None of the parts (purposes, identifiers, curves) can hold the separator.
+// None of the parts (purposes, identifiers, curves) can contain the separator.
 const contextBytes = (context: readonly string[]): Buffer => Buffer.from(context.join("|"));

@@ -5,7 +5,7 @@ import { cachedKey, type SecretCache, secretCache } from "./secret-cache.ts";
 
 const secretOf = (byte: number) => Uint8Array.from({ length: 4 }, () => byte);
 
-/** Notes each making. */
+/** Counts how often secrets are made. */
 function counted() {
   const made: number[] = [];
   const maker = (byte: number) => () => {

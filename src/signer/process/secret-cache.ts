@@ -5,20 +5,20 @@ import type { Curve, Sealed } from "../protocol.ts";
 import type { Organization } from "./organization.ts";
 
 /**
- * Secrets that are costly to make or to open, kept for a short while and for a bounded number. What goes in and what comes out are
- * copies; those in here are wiped when they expire or give way to others.
+ * Secrets that are expensive to derive or to open, cached for a short time and up to a limit. The cache copies secrets in and out, and
+ * wipes its own copies when they expire or are evicted.
  */
 export interface SecretCache {
-  /** The secret under `name`, made and remembered if there is none. The caller wipes it. */
+  /** The secret under `name`; if there is none, calls `make` and caches the result. The caller wipes it. */
   obtain(name: string, make: () => Uint8Array): Uint8Array;
-  /** Wipes all. */
+  /** Wipes all secrets. */
   clear(): void;
 }
 
 export interface SecretCacheOptions {
-  /** 0 remembers nothing. */
+  /** 0 disables the cache. */
   entries: number;
-  /** Counted from the making, however often the secret is used. 0 remembers nothing. */
+  /** Counted from when the secret was made, however often it is used. 0 disables the cache. */
   lifetimeMs: number;
 }
 
@@ -36,7 +36,7 @@ export function secretCache({ entries, lifetimeMs }: SecretCacheOptions): Secret
       const entry = known.get(name);
       if (entry) return Uint8Array.from(entry.secret);
       const secret = make();
-      // The signer ends with its socket and does not wait for its secrets to expire.
+      // The signer exits with its socket and does not wait for its secrets to expire.
       const timer = setTimeout(() => known.forget(name), lifetimeMs).unref();
       known.set(name, { secret: Uint8Array.from(secret), timer });
       return secret;
@@ -46,8 +46,8 @@ export function secretCache({ entries, lifetimeMs }: SecretCacheOptions): Secret
 }
 
 /**
- * A stored private key. Its name takes in everything that opening it depends on, so that what was changed, moved or asked for by
- * another organization is opened, and refused, as if there were no cache. The caller wipes it.
+ * A stored private key. Its cache name includes everything that opening depends on. If a sealed key was changed, moved or requested by
+ * another organization, it is opened and refused as if there were no cache. The caller wipes it.
  */
 export function cachedKey(
   cache: SecretCache,

@@ -16,11 +16,11 @@ export interface Signature {
 }
 
 /**
- * Signs one payload. ECDSA is deterministic (RFC 6979) with low s; `v` is the recovery bit. Schnorr is deterministic too
- * and has the x coordinate of the nonce for r, and no `v`. Every signature is checked against the public key before it
- * leaves, so that a fault in the arithmetic cannot reveal the secret.
+ * Signs one payload. ECDSA is deterministic (RFC 6979) with low s; `v` is the recovery bit. Schnorr is deterministic too; its r is the x
+ * coordinate of the nonce's point, and it has no `v`. Every signature is verified before it leaves the signer, so that a fault in the
+ * arithmetic cannot reveal the secret.
  *
- * @throws SigningRefused when the hash or the scheme does not fit the curve or the digest is not 32 bytes
+ * @throws SigningRefused if the hash or the scheme does not fit the curve, or the digest is not 32 bytes
  */
 export function signPayload(key: OpenKey, hash: SignerHash, payload: Uint8Array, scheme?: Scheme): Signature {
   if (scheme !== undefined) return signWithScheme(key, hash, payload, scheme);
@@ -40,9 +40,9 @@ function digestOf(hash: SignerHash, payload: Uint8Array): Uint8Array {
 }
 
 /**
- * Some clients read r and s as integers without leading zeros and refuse a signature that has one. Like Bitcoin Core's
- * search for a short r, the nonce is drawn again with a counter as RFC 6979 section 3.6 extra data until neither begins
- * with a zero byte. r does once in 256 and a low s once in 128, so one signature in 86 takes a second round.
+ * Some clients parse r and s as integers without leading zeros and reject a signature that has one. So, like Bitcoin Core's search for a
+ * short r, the nonce is drawn again until neither begins with a zero byte, with a counter as extra data (RFC 6979, section 3.6). r begins
+ * with one once in 256 times and a low s once in 128, so one signature in 86 takes a second round.
  */
 function signSecp256k1(key: OpenKey, digest: Uint8Array): Signature {
   for (let counter = 0; ; counter++) {

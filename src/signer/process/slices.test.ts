@@ -35,7 +35,7 @@ answer({
 const organizationId = "organization";
 const owner = { organizationId, ...answer({ verb: "createOrganizationKey", organizationId }) };
 
-/** What comes of a request that is answered in slices, and in how many. */
+/** The response to a request that is answered in slices, and the number of slices. */
 function sliced<R extends SignerRequest>(request: R): { response: Responses[R["verb"]]; slices: number } {
   const steps = inSlices(request);
   for (let slices = 1; ; slices++) {
@@ -59,7 +59,7 @@ function newKey(curve: Curve): KeyReference {
 /** The generator of secp256k1. */
 const SOMEBODYS_KEY = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
-/** A wallet's Spark identity, and operators to share with. */
+/** A wallet's Spark identity, and the operators to share with. */
 function newSparkWallet() {
   const path = "m/8797555'/0'/0'";
   const curve = "CURVE_SECP256K1";

@@ -16,11 +16,11 @@ import { claimTransfer, prepareTransfer } from "./spark.ts";
 import { type AnsweredRequest, answer, recordUse, sparkWalletOf } from "./verbs.ts";
 
 /**
- * A long request is answered as a row of short ones of its kind, so that between two of them the signer can turn to others.
- * Each slice opens the secrets that it needs and wipes them at its end: none stays open while others are served.
+ * A long request is split into slices of short requests of the same kind, so that the signer can work on others in between. Each slice
+ * opens the secrets that it needs and wipes them at its end, so none stays open while others are served.
  */
 
-/** The answer to a request, with a pause after every slice. */
+/** The work on a request, which pauses after every slice. */
 export type Work = Generator<void, unknown, void>;
 
 type Sliced =
@@ -40,14 +40,14 @@ type WorkOn<Verb extends SignerRequest["verb"]> = Generator<void, Responses[Verb
 
 type FrostShares = Exclude<Responses["signSparkFrost"], { problem: string }>;
 
-/** What a slice may cost: a few milliseconds. */
+/** The maximum cost of a slice: a few milliseconds. */
 const SLICE_COST = 32;
 const ACCOUNTS_IN_A_SLICE = SLICE_COST / ACCOUNT_COST;
 
 type Asked = Omit<Exclude<RequestFrame, Ping>, "id">;
 
 /**
- * Answers a request if there is an occasion for it, and tells what was done.
+ * Answers a request if its occasion allows it, and logs the use.
  *
  * @throws what `useOf` and `answer` throw
  */
@@ -58,7 +58,7 @@ export function* work({ request, occasion, traceId }: Asked): Work {
   return answered;
 }
 
-/** Nothing that somebody wrote gets into the line of a use. */
+/** Only valid trace ids are logged, so that nobody can write arbitrary text into the log. */
 const isTraceId = (traceId: string | undefined): traceId is string => /^[0-9a-f]{32}$/.test(traceId ?? "");
 
 /** @throws what `answer` throws */
@@ -142,7 +142,7 @@ const slicers: { [Verb in Sliced]: (request: Request<Verb>) => WorkOn<Verb> } = 
   },
 };
 
-/** The rest of the accounts of a wallet that came into being with the first ones. */
+/** Derives the remaining accounts of a wallet that was created with the first ones. */
 function* withMoreAccounts<Wallet extends { sealedWallet: string; publicKeys: string[] }>(
   { organizationId, organizationKey, walletId }: Request<"createWallet" | "importWallet">,
   wallet: Wallet,
@@ -179,7 +179,10 @@ function* each<Slice, Answer>(
   return answers;
 }
 
-/** In their order, as many as one slice may cost or a single one that costs more; of an empty list one empty slice. */
+/**
+ * Splits items into slices, in order. A slice has items up to the maximum cost, or a single item that costs more. An empty list has one
+ * empty slice.
+ */
 function slicesOf<Item>(items: readonly Item[], costOfItem: (item: Item) => number): Item[][] {
   const slices: Item[][] = [[]];
   let cost = 0;

@@ -22,7 +22,7 @@ import { withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 import { signPayload } from "./sign.ts";
 
-/** The keys of one account of a wallet while they are in use. */
+/** The keys of one wallet account in use. */
 export interface SparkWallet {
   identity: OpenKey;
   /** The caller wipes it. */
@@ -31,7 +31,7 @@ export interface SparkWallet {
 
 export type OpenSparkWallet = <T>(use: (wallet: SparkWallet) => T) => T;
 
-/** A share for each, with nonces of its own. */
+/** Makes a share for each signature, each with its own nonces. */
 export function signFrost(wallet: SparkWallet, signatures: readonly SparkSignature[]): Responses["signSparkFrost"] {
   const shares: { signatureShare: string; hiding: string; binding: string }[] = [];
   for (const [at, signature] of signatures.entries()) {
@@ -46,7 +46,7 @@ export function signFrost(wallet: SparkWallet, signatures: readonly SparkSignatu
 }
 
 function shareOf(wallet: SparkWallet, { derivation, ...signature }: SparkSignature) {
-  // Its key makes preimages, and a signature is no use of it.
+  // The key derives preimages and is not meant for signatures.
   if (sparkKeyKind(derivation) === "htlcPreimage") throw new SigningRefused("the key of preimages does not sign");
   return withSecret(wallet.secretOf(derivation), (secret) => {
     const { share, hiding, binding } = frostShare(secret, signingOf(signature));
@@ -55,8 +55,8 @@ function shareOf(wallet: SparkWallet, { derivation, ...signature }: SparkSignatu
 }
 
 /**
- * Hands leaves over to a receiver. A slice works on some of the leaves and encrypts what it made of them before it ends, into
- * packages that grow from slice to slice: between two slices no secret of the wallet is open.
+ * Transfers leaves to a receiver. A slice works on some of the leaves and encrypts the results before it ends, into packages that grow with
+ * each slice. So no secret of the wallet is open between two slices.
  */
 export function* prepareTransfer(
   openWallet: OpenSparkWallet,
@@ -79,7 +79,7 @@ export function* prepareTransfer(
   return { packages: packages.map(base64), userSignature: toHex(encodeEcdsaDer(signature)), newPublicKeys };
 }
 
-/** Takes over leaves that somebody sent, in the same way; no ciphertext is decrypted before all signatures are verified. */
+/** Claims leaves that somebody sent, in the same way. No ciphertext is decrypted before all signatures are verified. */
 export function* claimTransfer(
   openWallet: OpenSparkWallet,
   { claim }: ClaimSparkTransferRequest,
@@ -106,7 +106,7 @@ export function* claimTransfer(
   return { packages: envelopes.map((envelope) => base64(envelope.finish())), newPublicKeys };
 }
 
-/** A preimage that nobody has whole: its hash, and a share for each operator. */
+/** Creates a preimage that nobody has in full: returns its hash, and a share for each operator. */
 export function prepareLightningReceive(
   wallet: SparkWallet,
   sharing: SparkSharing,
@@ -123,9 +123,9 @@ export function prepareLightningReceive(
 }
 
 /**
- * Puts what becomes of a leaf's key into the packages; the new public key in hex.
+ * Adds the change of a leaf's key to the packages, and returns the new public key in hex.
  *
- * @throws SigningRefused for keys that are no leaf's: the operators and the receiver together could work them out
+ * @throws SigningRefused if a key is not a leaf's key, because the operators and the receiver together could compute it
  */
 function sendLeaf(
   wallet: SparkWallet,
@@ -155,7 +155,7 @@ function sendLeaf(
   );
 }
 
-/** The same of a leaf that was sent; undefined where what was sent is of no use. */
+/** The same for a leaf that was received; undefined if what was sent is unusable. */
 function claimLeaf(
   wallet: SparkWallet,
   claim: SparkClaim,
@@ -207,13 +207,13 @@ function isSentBySender(
   }
 }
 
-/** The first minus the second, undefined where they are the same. The caller wipes it. */
+/** The first minus the second; undefined if they are equal. The caller wipes it. */
 function differenceOf(minuend: Uint8Array, subtrahend: Uint8Array): Uint8Array | undefined {
   if (Buffer.compare(minuend, subtrahend) === 0) return undefined;
   return add(signed(subtrahend, true), minuend);
 }
 
-/** Of the wallet's own key for it and of fresh randomness; a scalar, so that it can be shared. */
+/** Derived from the wallet's own key for preimages and fresh randomness. It is a scalar, so that it can be shared. */
 function drawPreimage(wallet: SparkWallet): Buffer {
   return withSecret(wallet.secretOf({ htlcPreimage: {} }), (key) => {
     for (;;) {

@@ -3,14 +3,14 @@ import { hasAddress, type OpenKey } from "./keys.ts";
 import { SigningRefused } from "./refused.ts";
 import { type Signature, signPayload } from "./sign.ts";
 
-/** EIP-1559 and EIP-7702: both name their chain and what they cost at most. */
+/** EIP-1559 and EIP-7702: both contain their chain and a maximum cost. */
 const ETHEREUM_TYPES: readonly (number | undefined)[] = [2, 4];
 
 /**
- * Signs a transaction that the installation pays for: of Ethereum its hash, of Solana the message itself, whose fee it pays. That it is one
- * was seen before, with the activity that it is for (`sponsored-message.ts`).
+ * Signs a transaction that the installation pays for: on Ethereum its hash, on Solana the message itself, whose fee it pays. That an
+ * activity asks for this transaction was checked before (`sponsored-message.ts`).
  *
- * @throws SigningRefused for bytes that are no such transaction
+ * @throws SigningRefused if the bytes are not such a transaction
  */
 export function signSponsorTransaction(key: OpenKey, transaction: Uint8Array): Signature {
   if (key.curve === "CURVE_SECP256K1") {

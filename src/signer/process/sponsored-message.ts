@@ -14,15 +14,15 @@ import { MAX_SPONSORED_FEE_LAMPORTS, MAX_SPONSORED_RENT_LAMPORTS } from "../../k
 import { SigningRefused } from "./refused.ts";
 
 /**
- * A message of Solana for which the installation pays: it must be the transaction of an activity that asks for that, or that of the quote
- * which it names, byte for byte, with a payer and what may be added, within the bounds of what one may cost. What follows from the message
- * alone is looked at with the key (`sponsor.ts`): who pays.
+ * Checks of a Solana message for which the installation pays. It must equal, byte for byte, the transaction of an activity that asks for
+ * sponsoring, or of the quote that the activity names, except for the payer and the permitted additions, and stay within the cost limits.
+ * What follows from the message alone, namely who pays, is checked where the key is used (`sponsor.ts`).
  */
 
 const SEND_TYPES: readonly string[] = ["ACTIVITY_TYPE_SOL_SEND_TRANSACTION", "ACTIVITY_TYPE_SOL_SEND_TRANSACTION_V2"];
 export const SWAP_TYPE = "ACTIVITY_TYPE_EXECUTE_SWAP_V2";
 
-/** An activity that has a transaction paid for: what its body says, and its plan, which is believed as far as the body vouches for it. */
+/** An activity that has a transaction sponsored: the content of its body, and its plan, which is trusted only as far as the body confirms it. */
 export interface Paid {
   type: string;
   organizationId: string;
@@ -30,12 +30,12 @@ export interface Paid {
   plan: unknown;
 }
 
-/** @throws SigningRefused for bytes that are no message */
+/** @throws SigningRefused if the bytes are not a message */
 function parseMessage(message: Uint8Array): SolanaTransaction {
   return orRefused("the sponsor signs messages of Solana alone", () => transactionOfMessage(message, "transaction"));
 }
 
-/** The transaction that an activity wants paid for; undefined where it wants none. */
+/** The transaction that an activity wants sponsored; undefined if it wants none. */
 function givenIn({ type, organizationId, parameters, plan }: Paid): (() => SolanaTransaction) | undefined {
   const { unsignedTransaction, quoteId, sponsor } = (parameters ?? {}) as Record<string, unknown>;
   if (sponsor !== true) return undefined;
@@ -52,7 +52,7 @@ function givenIn({ type, organizationId, parameters, plan }: Paid): (() => Solan
   return () => transactionOfMessage(Buffer.from(message, "hex"), "message");
 }
 
-/** @throws SigningRefused where the message is not what becomes of the activity's transaction */
+/** @throws SigningRefused if the message does not result from the activity's transaction */
 export function refuseOtherMessage(message: Uint8Array, paid: Paid): void {
   const givenOf = givenIn(paid);
   if (!givenOf) throw new SigningRefused("the sponsor was asked for an activity that has nothing of Solana sponsored");
@@ -65,7 +65,7 @@ export function refuseOtherMessage(message: Uint8Array, paid: Paid): void {
     return asSponsored(given, payer, signed.recentBlockhash, additionsIn(signed, given));
   });
   if (!Buffer.from(messageOf(expected)).equals(message)) throw new SigningRefused(why);
-  // Zeros leave it open, as nothing does.
+  // Zeros leave the blockhash open, as does an absent one.
   const isNamed = typeof recentBlockhash === "string" && recentBlockhash !== "" && recentBlockhash !== NO_BLOCKHASH;
   if (isNamed && recentBlockhash !== signed.recentBlockhash) {
     throw new SigningRefused("the sponsor was asked to sign with another blockhash than the activity's");

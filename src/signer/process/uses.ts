@@ -1,8 +1,8 @@
 import type { Use } from "./occasion.ts";
 
 /**
- * Tells uses of keys on standard error, one line of JSON for each, in the form of the server's log. The lines of one turn of
- * the event loop are written together.
+ * Logs uses of keys to standard error, as one line of JSON each, in the format of the server's log. The lines of one turn of the event loop
+ * are written together.
  */
 export function useRecorder(write: (text: string) => void): (use: Use) => void {
   let lines: string[] = [];

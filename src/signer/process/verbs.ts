@@ -62,7 +62,7 @@ type SparkWalletRequest = Pick<SignSparkFrostRequest, "organizationId" | "organi
 export class RootKeySealed extends Error {}
 
 const ephemeral = ephemeralKeys();
-/** Read at the start, when the files are those that were loaded. */
+/** Read at the start, when the files are still those that were loaded. */
 const code = describeCode();
 const description: Responses["describe"] = {
   ephemeralPublicKey: ephemeral.publicKey,
@@ -72,10 +72,10 @@ const description: Responses["describe"] = {
 };
 let rootKey: Buffer | undefined;
 let secrets = secretCache({ entries: 0, lifetimeMs: 0 });
-/** Tells the operator of a use of keys, if that is wanted. */
+/** Logs a use of a key for the operator, if enabled. */
 export let recordUse: (use: Use) => void = () => {};
 
-/** What is answered at once, or a slice at a time; the packages of the other two grow from slice to slice, as `slices.ts` has it. */
+/** Requests that are answered at once or slice by slice. The two others, whose packages grow with each slice, are in `slices.ts`. */
 export type AnsweredRequest = Exclude<SignerRequest, { verb: "prepareSparkTransfer" | "claimSparkTransfer" }>;
 type VerbOfAnsweredRequest = AnsweredRequest["verb"];
 
@@ -406,7 +406,7 @@ function storedWallet(
   return { sealedWallet: organization.seal(["wallet", walletId], wallet), publicKeys };
 }
 
-/** Of the installation's own keys. */
+/** The public keys of keys of the installation. */
 const publicKeysOf = (service: Organization, keys: readonly KeyReference[]): string[] =>
   keys.map((key) => withKey(service, key, ({ curve, secret }) => publicKeyOf(curve, secret)));
 
@@ -416,7 +416,7 @@ function walletOf(organization: Organization, walletId: string, sealedWallet: Se
   return { organizationId, organizationKey, walletId, sealedWallet, open };
 }
 
-/** @throws SigningRefused when the key was named by an address that is not its own */
+/** @throws SigningRefused if the key was named by an address that is not its own */
 function withKey<T>(organization: Organization, key: KeyReference, use: (key: OpenKey) => T): T {
   return withOpenKey(organization, key, (open) => {
     if (key.address === undefined || hasAddress(open, key.address)) return use(open);
@@ -436,13 +436,13 @@ function withOpenKey<T>(organization: Organization, key: KeyReference, use: (key
   return withSecret(account.secret, (secret) => use({ curve, secret, origin: account.origin }));
 }
 
-/** How a work of several slices opens the wallet of its request, for each slice anew. */
+/** Lets work of several slices open its wallet again in each slice. */
 export const sparkWalletOf =
   (request: SparkWalletRequest): OpenSparkWallet =>
   (use) =>
     withSparkWallet(request, use);
 
-/** @throws SigningRefused unless the key is named by its Spark address and is an identity key by its path */
+/** @throws SigningRefused unless the key is named by its Spark address and its path is one of an identity key */
 function withSparkWallet<T>({ key, ...owner }: SparkWalletRequest, use: (wallet: SparkWallet) => T): T {
   return withOrganization(openedRootKey(), owner, (organization) =>
     withKey(organization, key, (identity) => {
@@ -501,7 +501,7 @@ function rehearsed(organization: Organization, item: SealedItem): RehearsedItem 
   return { publicKeys, signature: withOpenKey(organization, key, rehearsedSignature) };
 }
 
-/** Nobody else chooses a byte of what is signed. */
+/** The signer chooses every byte of what is signed. */
 function rehearsedSignature(key: OpenKey): { message: string; r: string; s: string } {
   const message = `keystead restore drill ${randomBytes(16).toString("hex")}`;
   const { r, s } = signPayload(key, key.curve === "CURVE_ED25519" ? "none" : "sha256", Buffer.from(message));
@@ -511,7 +511,7 @@ function rehearsedSignature(key: OpenKey): { message: string; r: string; s: stri
 const macOfCode = (organization: Organization, otpId: string, code: string): string =>
   organization.mac("one-time code", otpId, normalizeCode(code));
 
-/** What a client's bundle says: the code, and a compressed P-256 point in hex. */
+/** The content of a client's bundle: the code, and a compressed P-256 point in hex. */
 function guessIn(plaintext: Uint8Array): { code: string; publicKey: string } | undefined {
   try {
     const { otp_code: code, public_key: publicKey } = JSON.parse(Buffer.from(plaintext).toString()) as Record<
@@ -526,7 +526,7 @@ function guessIn(plaintext: Uint8Array): { code: string; publicKey: string } | u
   }
 }
 
-/** The plaintext of an envelope that is for one of these keys; the caller wipes it. */
+/** The plaintext of an envelope encrypted to one of these keys; the caller wipes it. */
 function openWithFirst(
   organization: Organization,
   keys: readonly KeyReference[],
@@ -541,7 +541,7 @@ function openWithFirst(
   return undefined;
 }
 
-/** Keys of the installation, as what a bundle may be encrypted to. */
+/** The installation's keys as possible recipients of a bundle. */
 const targetsOf = (service: Organization, keys: readonly KeyReference[]): ImportKey[] =>
   keys.flatMap((key) =>
     key.kind === "privateKey" && key.curve === "CURVE_P256"
@@ -559,20 +559,20 @@ const importKeysOf = (
     open: () => organization.open(importKeyContext(importId, { purpose, ...terms }), sealedImportKey),
   }));
 
-/** What an import key is sealed with. */
+/** The context with which an import key is sealed. */
 const importKeyContext = (importId: string, terms: CreateImportKeysRequest["terms"]) =>
   terms.purpose === "code"
     ? (["import key", importId] as const)
     : (["import key", importId, terms.purpose, terms.userId, String(terms.issuedAt)] as const);
 
-/** @throws SigningRefused, RootKeySealed, RootKeyProblem with texts that hold no secret */
+/** @throws SigningRefused, RootKeySealed, RootKeyProblem, whose messages contain no secret */
 export function answer<R extends AnsweredRequest>(request: R): Responses[R["verb"]] {
   const verb = verbs[request.verb] as unknown as ((request: R) => Responses[R["verb"]]) | undefined;
   if (!verb) throw new SigningRefused("unknown verb");
   return verb(request);
 }
 
-/** Wipes what is open; nothing is answered after it. */
+/** Wipes everything that is open; nothing can be answered afterwards. */
 export function forgetSecrets(): void {
   secrets.clear();
   ephemeral.forget();

@@ -9,9 +9,7 @@ import { withSecret } from "./organization.ts";
 import { SigningRefused } from "./refused.ts";
 import type { SecretCache } from "./secret-cache.ts";
 
-/**
- * A wallet as it is sealed: the mnemonic in UTF-8; then, if it has a passphrase (BIP-39), a line break and the passphrase.
- */
+/** A wallet as it is sealed: the mnemonic in UTF-8; then, if it has a passphrase (BIP-39), a line break and the passphrase. */
 type WalletText = Uint8Array;
 
 const LINE_BREAK = 0x0a;
@@ -22,7 +20,7 @@ export interface WalletHandle {
   organizationKey: Sealed;
   walletId: string;
   sealedWallet: Sealed;
-  /** The caller wipes the answer. */
+  /** The caller wipes the result. */
   open(): WalletText;
 }
 
@@ -39,8 +37,8 @@ export function isWallet(text: WalletText): boolean {
 }
 
 /**
- * The wallet in the words of `language`, with its passphrase. The words of another language than its own make another seed.
- * The caller wipes it.
+ * The wallet in the words of `language`, with its passphrase. Words of another language than its own result in another seed. The caller
+ * wipes it.
  */
 export function walletInLanguage(text: WalletText, language: MnemonicLanguage): Buffer {
   const { mnemonic } = partsOf(text);
@@ -48,13 +46,13 @@ export function walletInLanguage(text: WalletText, language: MnemonicLanguage): 
   return withSecret(words, () => Buffer.concat([words, text.subarray(mnemonic.length)]));
 }
 
-/** The 64 bytes of BIP-39. The caller wipes them. */
+/** The 64-byte seed of BIP-39. The caller wipes it. */
 export function walletSeed(text: WalletText): Buffer {
   const { mnemonic, passphrase } = partsOf(text);
   return mnemonicSeed(mnemonic, passphrase);
 }
 
-/** In the order asked, each as `publicKeyOf` gives it. */
+/** In the order of the request, each in the form of `publicKeyOf`. */
 export function accountPublicKeys(seed: Uint8Array, accounts: readonly AccountReference[]): string[] {
   return accounts.map((account) =>
     withSecret(accountSecret(seed, account), (secret) => publicKeyOf(account.curve, secret)),
@@ -62,8 +60,8 @@ export function accountPublicKeys(seed: Uint8Array, accounts: readonly AccountRe
 }
 
 /**
- * Seeds and account keys that the cache may hold. Its names take in everything that opening the wallet depends on, so that
- * what was changed, moved or asked for by another organization is opened, and refused, as if there were no cache.
+ * Seeds and account keys that may be cached. Their cache names include everything that opening the wallet depends on. If a sealed wallet
+ * was changed, moved or requested by another organization, it is opened and refused as if there were no cache.
  */
 export function cachedSeed(cache: SecretCache, wallet: WalletHandle): Uint8Array {
   return cache.obtain(nameOf(wallet), () => withSecret(wallet.open(), walletSeed));
@@ -100,7 +98,7 @@ function partsOf(text: WalletText): { mnemonic: Uint8Array; passphrase: Uint8Arr
   return { mnemonic: text.subarray(0, end), passphrase: text.subarray(end + 1) };
 }
 
-/** @throws TypeError for what is not UTF-8 */
+/** @throws TypeError if the bytes are not UTF-8 */
 function decoded(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 }

@@ -5,10 +5,10 @@ import type { Snapshot } from "./snapshot.ts";
 import type { Progress } from "./write-file.ts";
 
 /**
- * Makes the rows of the target those of the source. An earlier run may have left some there, of another state of the source: what is
- * not in the source just so is taken out first, so that no value that must be unique is in the way of what is put in then. At
- * the end all rows are read back and held against those that the source gave, which is closed by then. Resolves to how many
- * were there already.
+ * Makes the rows of the target equal to those of the source. An earlier run may have left rows of an older state of the source. Rows that
+ * the source does not have, or has with other values, are deleted first, so that they do not violate unique constraints when new rows are
+ * inserted. At the end, after the source is closed, all rows are read back and compared with what the source returned. Resolves to the
+ * number of rows that were already there.
  *
  * @throws BackupProblem
  */
@@ -32,7 +32,7 @@ export async function copyRows(source: Snapshot, target: CopyTarget, onProgress:
   return keptOfAll;
 }
 
-/** Takes out what is not in the source, or is otherwise there. Resolves to what stays, as the source gave it. */
+/** Deletes rows that the source does not have or has with other values. Resolves to the tally of the remaining rows, as read from the source. */
 async function takeOut(
   source: Snapshot,
   target: CopyTarget,
@@ -58,7 +58,7 @@ async function takeOut(
   return kept;
 }
 
-/** Puts in what is missing. Resolves to all that the source gave. */
+/** Inserts the missing rows. Resolves to the tally of all rows that the source returned. */
 async function putIn(source: Snapshot, target: CopyTarget, table: Table, tell: (rows: number) => void): Promise<Tally> {
   const given = new Tally();
   for await (const rows of portionsIn(source.reader.rowsOf(table))) {

@@ -26,16 +26,17 @@ import {
 import { connectForLong, IDLE_LIMIT, type Snapshot } from "./snapshot.ts";
 import { FORGET_SERVERS } from "./tables.ts";
 
-/** Another copy into the same place has taken this one's turn, or has finished it. */
+/** Another copy into the same target took over from this one, or finished it. */
 export class Overtaken extends BackupProblem {}
 
 /**
- * A database that is copied into, in as many runs as it takes. The mark of an unfinished copy comes with the tables and the rows
- * that name the installation, before any other row, and goes in the transaction that makes the database whole.
+ * A database that is being copied into. The copy may take several runs. The mark of an unfinished copy is written in the same transaction
+ * as the tables and the rows that identify the installation, before any other row. It is removed in the transaction that completes the
+ * database.
  */
 export class CopyTarget {
   readonly #session: Session;
-  /** Names this run in the mark: whoever comes later puts another name there. */
+  /** Identifies this run in the mark. A later run overwrites it with its own. */
   readonly #run = `${new Date().toISOString()} ${randomUUID()}`;
   #begun: string | undefined;
 
@@ -43,7 +44,7 @@ export class CopyTarget {
     this.#session = session;
   }
 
-  /** @throws BackupProblem for what is neither empty nor an unfinished copy of the same installation, with nothing written */
+  /** @throws BackupProblem, with nothing written, if the target is neither empty nor an unfinished copy of the same installation */
   static async open(url: string, source: Snapshot): Promise<CopyTarget> {
     const file = sqliteFileOf(url);
     if (file === undefined && url.startsWith("sqlite:"))
@@ -61,7 +62,7 @@ export class CopyTarget {
     }
   }
 
-  /** When the run before this one began; undefined for the first. */
+  /** When the previous run began; undefined for the first run. */
   get begun(): string | undefined {
     return this.#begun;
   }
@@ -71,7 +72,7 @@ export class CopyTarget {
   }
 
   /**
-   * Writes in a transaction of its own.
+   * Writes in a separate transaction.
    *
    * @throws Overtaken
    */
@@ -83,7 +84,7 @@ export class CopyTarget {
   }
 
   /**
-   * Checks the references, brings the tables up to this version, and takes the mark away.
+   * Checks the references, migrates the tables to this version, and removes the mark.
    *
    * @throws BackupProblem, Overtaken
    */
@@ -112,7 +113,7 @@ export class CopyTarget {
       return;
     }
     const made = await migrateConnection(kind, connection, source.schema);
-    // A server that was started meanwhile has made its tables since the look.
+    // A server that started after the first check has created its tables since.
     if (made.length === 0) throw occupied(["installation"]);
     await atBeginning();
     const installation = source.tables.find(({ name }) => name === "installation");
@@ -121,7 +122,7 @@ export class CopyTarget {
     await exec(`insert into ${MIGRATIONS_TABLE} (name, timestamp) values ('${UNFINISHED_COPY}', '${this.#run}')`);
   }
 
-  /** Resolves to when the copy was begun that is to be gone on with; to undefined in an empty place. */
+  /** Resolves to when the unfinished copy that this run continues was begun; to undefined if the target is empty. */
   async #look(source: Snapshot): Promise<string | undefined> {
     const { reader, tables } = this.#session;
     const found = await tables();
@@ -147,7 +148,7 @@ export class CopyTarget {
     return mark.split(" ")[0];
   }
 
-  /** In the transaction that it is asked in, nobody puts another name into the mark. */
+  /** Also keeps other runs from changing the mark until the transaction ends. */
   async #refuseOvertaken(): Promise<void> {
     const { reader, forUpdate } = this.#session;
     const [mark] = await reader.all(
@@ -179,7 +180,7 @@ const occupied = (tables: readonly string[]): BackupProblem =>
 const isSameInstallation = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean =>
   installationIdOf(one) === installationIdOf(other) && one.get("root_key_id") === other.get("root_key_id");
 
-/** What differs between the engines. */
+/** The differences between the engines. */
 interface Session {
   kind: DatabaseKind;
   connection: Connection;
@@ -187,18 +188,18 @@ interface Session {
   writer: RowWriter;
   exec(sql: string): Promise<void>;
   begin: string;
-  /** What keeps a row that was read from others until the end of the transaction. */
+  /** The clause that locks the selected rows until the end of the transaction. */
   forUpdate: string;
-  /** Tables that say that the place is not empty. */
+  /** Tables whose existence means that the target is not empty. */
   tables(): Promise<string[]>;
-  /** Before the first transaction. */
+  /** Called before the first transaction. */
   prepare(): Promise<void>;
-  /** Keeps others who begin a copy or a restore waiting until the end of the transaction. */
+  /** Makes others who begin a copy or a restore wait until the end of the transaction. */
   lock(): Promise<void>;
-  /** Once the tables are made, in that transaction. */
+  /** Called after the tables are created, in the same transaction. */
   atBeginning(): Promise<void>;
   beforeEnd(): Promise<void>;
-  /** In the last transaction. */
+  /** Called in the last transaction. */
   atEnd(): Promise<void>;
   close(): Promise<void>;
 }
@@ -219,14 +220,14 @@ async function openSqlite(file: string): Promise<Session> {
     forUpdate: "",
     tables: async () =>
       (await reader.all("select name from sqlite_master where type = 'table'")).map(([name]) => `${name}`),
-    // A power cut may take the last portions away, and never half of one.
+    // A power cut may lose the last portions, but never half of one.
     prepare: async () =>
       database.exec("pragma journal_mode = wal; pragma synchronous = normal; pragma temp_store = memory"),
     lock: nothing,
     atBeginning: nothing,
     beforeEnd: async () => {
       checkReferences(database);
-      // From now on it is used as servers use it, and what is committed last is on the disk.
+      // From now on the file has the settings that servers use, and the last commits are on the disk.
       database.exec("pragma foreign_keys = on; pragma synchronous = full");
     },
     atEnd: nothing,
@@ -237,7 +238,7 @@ async function openSqlite(file: string): Promise<Session> {
   };
 }
 
-/** References that are to be put back, as their tables are without them until the end. */
+/** References that must be restored at the end; until then the tables are without them. */
 const REFERENCES_TABLE = "unfinished_copy_references";
 
 async function openPostgres(url: string): Promise<Session> {
@@ -270,7 +271,7 @@ async function openPostgres(url: string): Promise<Session> {
       await continueNumbers(client);
       await client.query(`drop table ${REFERENCES_TABLE}`);
     },
-    // Its end ends the transaction as well.
+    // Closing the connection ends the transaction as well.
     close: () => client.end().catch(() => {}),
   };
 }

@@ -4,18 +4,18 @@ import type { ReadableStream } from "node:stream/web";
 import type { Encrypter } from "age-encryption";
 import { BackupProblem } from "./problem.ts";
 
-/** Backups that one recipient alone can read, in the format of age (age-encryption.org/v1). */
+/** Encryption of backups to one recipient, in the age format (age-encryption.org/v1). */
 
 export type Bytes = AsyncIterable<Uint8Array>;
 
-/** Loaded by those who encrypt: its modules would cost every other process start-up time. */
+/** Loaded only when needed, because its modules would slow down the start of every other process. */
 const age = () => createRequire(import.meta.url)("age-encryption") as typeof import("age-encryption");
 
 export const AGE_MAGIC = Buffer.from("age-encryption.org/v1\n");
 
 /**
  * @param recipient `age1…`
- * @throws BackupProblem for what is none
+ * @throws BackupProblem if it is not an age recipient
  */
 export function encryption(recipient: string): (plain: Bytes) => Bytes {
   const encrypter = new (age().Encrypter)();
@@ -30,8 +30,8 @@ export function encryption(recipient: string): (plain: Bytes) => Bytes {
 }
 
 /**
- * @param identities the text of an identity file: one AGE-SECRET-KEY-… in a line, and comments
- * @throws BackupProblem for a text that holds none
+ * @param identities the text of an identity file: comments, and a line with one AGE-SECRET-KEY-…
+ * @throws BackupProblem if the text contains no identity
  */
 export function decryption(identities: string): (encrypted: Bytes) => Bytes {
   const decrypter = new (age().Decrypter)();

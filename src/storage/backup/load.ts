@@ -37,14 +37,14 @@ import { FORGET_SERVERS } from "./tables.ts";
 import type { Progress } from "./write-file.ts";
 
 export interface Contents {
-  /** The last migration that had run where the rows come from. */
+  /** The last migration that had run in the database of origin. */
   schema: string;
   tables: readonly Table[];
   counts: Readonly<Record<string, number>>;
   pieces(): AsyncGenerator<Piece>;
 }
 
-/** A SQLite database could not be put where it was to be, which says nothing against the one that the backup is of. */
+/** The target SQLite database could not be written. This does not mean that anything is wrong with the database that was backed up. */
 export class PlaceProblem extends BackupProblem {
   constructor(folder: string, failure: DatabaseFailure) {
     super(`the restored database in ${folder} ${failure.reason} (${failure.told})`, { cause: failure });
@@ -57,12 +57,12 @@ function asProblemOfPlace(folder: string, error: unknown): BackupProblem {
   return new PlaceProblem(folder, failure);
 }
 
-/** Of a SQLite database that is being restored: it takes its name once it is whole. */
+/** The name of a SQLite database while it is being restored; it is renamed when complete. */
 export const unfinishedFileOf = (file: string): string => `${file}.restoring`;
 
 /**
- * Whether a database can be put there: a SQLite file that is missing or has no content, or a PostgreSQL database without our
- * tables.
+ * Checks that a database can be restored there: the target must be a SQLite file that is missing or empty, or a PostgreSQL database without
+ * Keystead's tables.
  *
  * @throws BackupProblem
  */
@@ -83,10 +83,10 @@ export async function refuseOccupied(url: string): Promise<void> {
 }
 
 /**
- * Puts rows into an empty place, of either engine, and reads them all again before anybody can use them; then brings the
- * tables up to this version. It happens as a whole or not at all: in a file that takes its name at the end, or in one transaction.
+ * Loads rows into an empty database of either engine and reads all of them back before anybody can use it; then migrates the tables to this
+ * version. The load is atomic: a SQLite file gets its name at the end, and PostgreSQL does everything in one transaction.
  *
- * @throws BackupProblem; nothing was left then
+ * @throws BackupProblem; nothing is left behind
  */
 export async function load(url: string, contents: Contents, onProgress: Progress = () => {}): Promise<void> {
   const file = sqliteFileOf(url);
@@ -94,7 +94,7 @@ export async function load(url: string, contents: Contents, onProgress: Progress
   await (file === undefined ? loadPostgres(url, contents, onProgress) : loadSqlite(file, contents, onProgress));
 }
 
-/** What rows are put into. */
+/** The database that rows are loaded into. */
 interface Target {
   reader: RowReader;
   writer: RowWriter;
@@ -121,7 +121,7 @@ async function insertAll(target: Target, contents: Contents, onProgress: Progres
   }
 }
 
-/** @throws BackupProblem if the database gives other rows than it was given */
+/** @throws BackupProblem if the database returns other rows than were written to it */
 export async function compare(table: Table, batches: AsyncGenerator<readonly Row[]>, given: Tally): Promise<void> {
   const found = new Tally();
   for await (const rows of batches) for (const row of rows) found.add(row);
@@ -146,7 +146,7 @@ async function loadSqlite(name: string, contents: Contents, onProgress: Progress
   process.once("exit", remove);
   const database = new DatabaseSync(unfinished, { enableForeignKeyConstraints: false });
   try {
-    // Nobody uses this file before it is whole and on the disk, so it needs no log.
+    // Nobody uses this file before it is complete and on the disk, so it needs no journal.
     database.exec("pragma journal_mode = off; pragma synchronous = off; pragma temp_store = memory");
     const connection = new SqliteConnection(database);
     await migrateConnection("sqlite", connection, contents.schema);
@@ -171,10 +171,10 @@ async function loadSqlite(name: string, contents: Contents, onProgress: Progress
   }
 }
 
-/** Where a file is, or is made: a link stays one, and leads there also where nothing is there yet. */
+/** The path at which a file is or will be created. Symbolic links are followed, even if their target does not exist yet. */
 function placeOf(name: string): string {
   try {
-    // Throws where links lead round in a circle.
+    // Throws if the links form a cycle.
     if (statSync(name, { throwIfNoEntry: false })) return realpathSync(name);
     let file = resolve(name);
     while (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) {
@@ -199,7 +199,7 @@ export function removeSqlite(file: string): void {
   for (const suffix of ["", "-journal", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
 }
 
-/** Two that restore or copy into one database come one after the other. */
+/** Serializes restores and copies into the same database. */
 export const RESTORE_LOCK = "select pg_advisory_xact_lock(hashtextextended('keystead restore', 0))";
 
 async function loadPostgres(url: string, contents: Contents, onProgress: Progress): Promise<void> {
@@ -222,7 +222,7 @@ async function loadPostgres(url: string, contents: Contents, onProgress: Progres
   } catch (error) {
     throw asProblem(error);
   } finally {
-    // It ends the transaction as well.
+    // Closing the connection ends the transaction as well.
     await open?.end().catch(() => {});
   }
 }
@@ -233,9 +233,10 @@ async function refuseTables(client: pg.Client): Promise<void> {
   throw new BackupProblem(`there is a database already: it has the table ${table}. Only an empty place is restored to`);
 }
 
-/** Those that say that a database is not an empty place. */
+/** The tables whose existence means that a database is not empty. */
 export async function tablesInPostgres(client: pg.Client): Promise<string[]> {
-  // Read as rows: what `to_regclass` has once not found it does not find in a transaction that has waited for whoever made it.
+  // Read from the catalog: if `to_regclass` did not find a table once, it does not find it later in the same transaction, after waiting for the one
+  // that created it.
   const { rows } = await client.query<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = any(current_schemas(false)) and tablename = any($1::text[])
       order by array_position($1::text[], tablename::text)`,

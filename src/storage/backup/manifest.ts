@@ -3,27 +3,27 @@ import type { DatabaseKind } from "../engine.ts";
 import { BackupProblem } from "./problem.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** The first line of a backup. Whoever reads one looks at `format` first. */
+/** The first line of a backup. Readers check `format` first. */
 export interface Manifest {
   keystead: "backup";
   format: typeof FORMAT;
-  /** The version of Keystead that wrote it. */
+  /** The version of Keystead that wrote the backup. */
   version: string;
-  /** RFC 3339; the state is the one of this moment. */
+  /** RFC 3339; the backup contains the state at this moment. */
   takenAt: string;
-  /** Where the rows come from; they fit into either. */
+  /** The engine of the database of origin. The rows can be restored into either engine. */
   engine: DatabaseKind;
   /** The last migration that had run. */
   schema: string;
-  /** Names the installation and tells nothing of it; null before its first start was finished. */
+  /** Identifies the installation without revealing anything about it; null before the first start has finished. */
   installationId: string | null;
-  /** Names the root key that its keys are sealed with, as the database does. */
+  /** Identifies the root key that seals the keys, with the same id as in the database. */
   rootKeyId: string | null;
-  /** Rows by table. */
+  /** Number of rows by table. */
   tables: Readonly<Record<string, number>>;
 }
 
-/** The last line: over all that comes before it, uncompressed and in clear. */
+/** The last line. The hash covers everything before it, uncompressed and unencrypted. */
 export interface End {
   end: true;
   /** Hex. */
@@ -47,7 +47,7 @@ export function manifestOf(snapshot: Snapshot, { version, takenAt }: { version: 
   };
 }
 
-/** Of a sealed key that is made once for each installation and never changes. */
+/** Derived from a sealed key that is generated once per installation and never changes. */
 export function installationIdOf(installation: ReadonlyMap<string, string>): string | null {
   const ownerKey = installation.get("service_owner_key");
   return ownerKey === undefined ? null : createHash("sha256").update(ownerKey).digest("hex").slice(0, 32);
@@ -75,7 +75,7 @@ export function readEnd(line: Buffer): End | undefined {
   return end?.end === true ? (end as End) : undefined;
 }
 
-/** Undefined for what is no JSON object or list. */
+/** Undefined if the line is not a JSON object or list. */
 export function parsed(line: Buffer): unknown {
   try {
     const value: unknown = JSON.parse(line.toString());

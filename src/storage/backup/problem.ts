@@ -1,2 +1,2 @@
-/** Why a backup, a restore or a copy cannot be, in words for the operator. */
+/** Why a backup, a restore or a copy failed, as a message for the operator. */
 export class BackupProblem extends Error {}

@@ -9,7 +9,7 @@ import { BackupProblem } from "./problem.ts";
 import { decodeRow, type Piece, type Row, type Table } from "./rows.ts";
 import { tablesAt } from "./tables.ts";
 
-/** A backup that was read to its end and found whole. */
+/** A backup that was read to its end and found complete. */
 export interface BackupFile {
   manifest: Manifest;
   tables: readonly Table[];
@@ -17,23 +17,23 @@ export interface BackupFile {
   /** Hex; see `End`. */
   sha256: string;
   /**
-   * Reads it once more, and holds it against itself once more.
+   * Reads and verifies the file once more.
    *
-   * @throws BackupProblem, at the end too
+   * @throws BackupProblem, possibly only at the end
    */
   pieces(): AsyncGenerator<Piece>;
 }
 
 export interface BackupSource {
   file: string;
-  /** The text of an age identity file, for a backup that is encrypted. */
+  /** The text of an age identity file, for an encrypted backup. */
   identity?: string | undefined;
 }
 
 /**
- * Reads a backup to its end before anybody uses it.
+ * Reads and verifies a whole backup before anybody uses it.
  *
- * @throws BackupProblem for one that is truncated, altered, foreign, of a newer version, or for somebody else
+ * @throws BackupProblem if it is truncated, altered, not a backup, of a newer version, or encrypted to somebody else
  */
 export async function openBackup(source: BackupSource): Promise<BackupFile> {
   const reading = startReading(source);
@@ -101,10 +101,10 @@ function bytesOf({ file, identity }: BackupSource, kind: "age" | "zstd"): Bytes 
   return throughZstd(decryption(identity)(stored));
 }
 
-/** With which Node's compressor ends a text now and then: a frame of nothing (RFC 8878, section 3.1.1). */
+/** An empty frame (RFC 8878, section 3.1.1), which Node's compressor sometimes appends. */
 const EMPTY_FRAME = Buffer.from("28b52ffd2000010000", "hex");
 
-/** Whoever reads from it is told of what fails before it, and of bytes that come after its end. */
+/** Decompresses. The reader gets errors of the input, and an error if bytes follow the end of the compressed data. */
 export async function* throughZstd(compressed: Bytes): Bytes {
   const decompress = createZstdDecompress();
   let given = 0;
@@ -129,7 +129,7 @@ const CUT_OFF = "it is cut off: its last bytes are missing";
 
 const NEWLINE = "\n".charCodeAt(0);
 
-/** Lines without their ends, as many as came at once. */
+/** Lines without their ends, in the groups in which they arrive. */
 export async function* linesOf(bytes: Bytes): AsyncGenerator<Buffer[]> {
   let begun: Uint8Array[] = [];
   let length = 0;
@@ -190,7 +190,7 @@ async function* partsOfLines(batches: AsyncGenerator<Buffer[]>): AsyncGenerator<
   if (!isOver) throw new BackupProblem("it is cut off: its end is missing");
 }
 
-/** Holds what comes against what the manifest announced and the schema has. */
+/** Checks the rows against the counts in the manifest and the columns in the schema. */
 class Book {
   readonly #manifest: Manifest;
   readonly #tables: readonly Table[];
@@ -240,7 +240,7 @@ class Book {
   }
 }
 
-/** With the file's name, whatever it was. */
+/** Adds the file's name to the error. */
 function problemOf({ file }: BackupSource, error: unknown): BackupProblem {
   if (error instanceof BackupProblem && error.message.startsWith(NOT_READ)) return error;
   return new BackupProblem(`${NOT_READ} ${file} cannot be used: ${reasonOf(error)}`);
@@ -255,6 +255,6 @@ function reasonOf(error: unknown): string {
   if (code === "EACCES" || code === "EISDIR") return `it cannot be read (${code})`;
   if (/no identity matched/i.test(message))
     return "it is encrypted to another recipient than the identity that was given";
-  // Of zstd and of age: a frame that is not whole, a checksum or a tag that does not fit.
+  // Errors of zstd and age: an incomplete frame, or a wrong checksum or tag.
   return `it is damaged or cut off (${message})`;
 }

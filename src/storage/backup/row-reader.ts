@@ -4,16 +4,16 @@ import type pg from "pg";
 import { bytesOf, keyOf, PORTION_BYTES, PORTION_ROWS, type Row, type Table, type Value } from "./rows.ts";
 import { keyNamesOf, namesOf, postgresTypeOf, quoted } from "./tables.ts";
 
-/** Rows as a connection gives them: few at a time, so that little is in memory and nobody else is kept waiting. */
+/** Reads rows in small batches, to use little memory and not to block others. */
 export interface RowReader {
   all(sql: string): Promise<Row[]>;
   /** How many rows there are. */
   count(table: Table): Promise<number>;
-  /** In whatever order is the fastest, of one transaction. */
+  /** Rows in the order that is fastest, all from one transaction. */
   rowsOf(table: Table): AsyncGenerator<readonly Row[]>;
-  /** The same in the order of their keys, as this database has it, in portions that belong to no transaction together. */
+  /** Rows in the order of their keys as this database sorts them, in portions that are not read in one transaction. */
   portionsOf(table: Table): AsyncGenerator<readonly Row[]>;
-  /** The rows with these keys, in their order, in portions; undefined where there is none. */
+  /** The rows with these keys, in the order of the keys, in portions; undefined for a key without a row. */
   find(table: Table, keys: readonly Row[]): AsyncGenerator<readonly (Row | undefined)[]>;
 }
 
@@ -21,10 +21,10 @@ const selectionOf = (table: Table): string => `select ${namesOf(table.columns).j
 
 const ROWS_AT_ONCE = 256;
 const COUNTED_AT_ONCE = 2000;
-/** A batch ends with the row that reaches this; a few rows of an organization may hold megabytes. */
+/** A batch ends with the row that reaches this size; a few rows of an organization may contain megabytes. */
 const BATCH_BYTES = 256 * 1024;
 
-/** Portions one after the other, each asked for with the last key of the one before. */
+/** Reads portions one after the other, each starting after the last key of the previous one. */
 async function* portionsBy(
   table: Table,
   after: (key: Row | undefined) => Promise<readonly Row[]>,
@@ -34,7 +34,7 @@ async function* portionsBy(
   }
 }
 
-/** Answers for all keys, from ones for as many of the first as make a portion. */
+/** Finds rows for all keys by repeatedly looking up as many of the first keys as make a portion. */
 async function* foundBy(
   keys: readonly Row[],
   first: (keys: readonly Row[]) => Promise<readonly (Row | undefined)[]>,
@@ -64,7 +64,7 @@ export function sqliteReader(database: DatabaseSync): RowReader {
         count += found;
         if (found < COUNTED_AT_ONCE || highest === null) return count;
         last = highest;
-        // In a server, requests have their turn.
+        // In a server, lets requests run in between.
         await setImmediate();
       }
     },
@@ -77,7 +77,7 @@ export function sqliteReader(database: DatabaseSync): RowReader {
         if (batch.length < ROWS_AT_ONCE && bytes < BATCH_BYTES) continue;
         yield batch;
         [batch, bytes] = [[], 0];
-        // In a server, requests have their turn.
+        // In a server, lets requests run in between.
         await setImmediate();
       }
       if (batch.length > 0) yield batch;
@@ -115,7 +115,7 @@ export function sqliteReader(database: DatabaseSync): RowReader {
   };
 }
 
-/** PostgreSQL is asked for a number of rows, not of bytes; fewer where there are large ones. */
+/** PostgreSQL fetches by number of rows, not bytes; fewer are fetched if there are large ones. */
 const FETCHED_ROWS = 32;
 const FETCHED_BYTES = 4 * 1024 * 1024;
 
@@ -168,7 +168,7 @@ export function postgresReader(client: pg.Client): RowReader {
 
 const typeAt = (table: Table, index: number): string => postgresTypeOf(table.columns[index]?.type ?? "text");
 
-/** How many bytes the rows before this one hold; PostgreSQL knows it without reading large values. */
+/** The total size of the rows before this one. PostgreSQL computes it without reading large values. */
 function sizeBefore({ columns }: Table, order: string): string {
   const sized = columns.filter(({ type }) => type !== "integer");
   const size = ["8", ...namesOf(sized).map((name) => `coalesce(octet_length(${name}), 0)`)].join(" + ");

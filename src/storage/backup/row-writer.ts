@@ -5,18 +5,18 @@ import { BackupProblem } from "./problem.ts";
 import type { Row, Table } from "./rows.ts";
 import { keyNamesOf, namesOf, postgresTypeOf, quoted } from "./tables.ts";
 
-/** Rows put into tables and taken out again, on a connection that is in a transaction. */
+/** Inserts and deletes rows on a connection that is in a transaction. */
 export interface RowWriter {
   /** Resolves to how many were not there already. */
   insert(table: Table, rows: readonly Row[]): Promise<number>;
   delete(table: Table, keys: readonly Row[]): Promise<void>;
 }
 
-/** What is there already stays as it is. What another row's unique value kept out is missed when all is read back. */
+/** Existing rows stay unchanged. If a row was skipped because of another row's unique value, the comparison at the end finds it missing. */
 const insertionInto = (table: Table, values: string): string =>
   `insert into ${quoted(table.name)} (${namesOf(table.columns).join(", ")}) ${values} on conflict do nothing`;
 
-/** How many rows are written before others have their turn. */
+/** How many rows are written before other work may run. */
 const WRITTEN_AT_ONCE = 256;
 
 export function sqliteWriter(database: DatabaseSync): RowWriter {
@@ -63,21 +63,21 @@ const listsOf = (types: readonly string[]): string => types.map((type, at) => `$
 const columnsOf = (types: readonly string[], rows: readonly Row[]): unknown[] =>
   types.map((_, index) => rows.map((row) => row[index]));
 
-/** @throws BackupProblem for one that leads nowhere */
+/** @throws BackupProblem if a reference points to a missing row */
 export function checkReferences(database: DatabaseSync): void {
   const [broken] = database.prepare("pragma foreign_key_check").all() as { table: string; parent: string }[];
   if (!broken) return;
   throw new BackupProblem(`a row of ${broken.table} refers to a row of ${broken.parent} that is not there`);
 }
 
-/** A reference between tables of PostgreSQL, its names as SQL has them. */
+/** A foreign key of PostgreSQL, with its names quoted for SQL. */
 export interface Reference {
   table: string;
   name: string;
   definition: string;
 }
 
-/** Takes the references from the tables, as rows come in any order. */
+/** Drops the foreign keys, because rows arrive in any order. */
 export async function dropReferences(client: pg.Client): Promise<Reference[]> {
   const { rows } = await client.query<Reference>(
     `select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
@@ -87,14 +87,14 @@ export async function dropReferences(client: pg.Client): Promise<Reference[]> {
   return rows;
 }
 
-/** Puts them back, and checks them all. */
+/** Restores the foreign keys, which checks all of them. */
 export async function restoreReferences(client: pg.Client, references: readonly Reference[]): Promise<void> {
   for (const { table, name, definition } of references) {
     await client.query(`alter table ${table} add constraint ${name} ${definition}`);
   }
 }
 
-/** Rows that were given their numbers move no sequence: the next one follows on the greatest of them. */
+/** Rows inserted with explicit numbers do not advance a sequence, so this sets each sequence to continue after the greatest number. */
 export async function continueNumbers(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ table: string; column: string }>(
     `select quote_ident(table_name) as table, column_name as column from information_schema.columns

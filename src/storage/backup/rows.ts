@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** What backups and copies are made of: rows of tables, in forms that both engines have. */
+/** The content of backups and copies: rows of tables, in a form that both engines share. */
 
 export type Value = string | number | null | Uint8Array;
-/** In the order of the table's columns. */
+/** Values in the order of the table's columns. */
 export type Row = readonly Value[];
 
 export type ColumnType = "text" | "integer" | "bytes";
@@ -13,16 +13,16 @@ export interface Column {
 }
 export interface Table {
   name: string;
-  /** In the order of their names: the engines keep them in different ones. */
+  /** In the order of their names, because the engines store them in different orders. */
   columns: readonly Column[];
   /**
-   * Where in them those are, in their order, that tell one row from all others: the primary key as SQLite has it. In PostgreSQL a
-   * table may have a longer one, which begins otherwise.
+   * Positions of the primary key's columns, in key order, as SQLite has it. In PostgreSQL a table may have a longer primary key with
+   * another first column.
    */
   key: readonly number[];
 }
 
-/** Tables one after the other; each is begun, and then come its rows, in batches. */
+/** Tables one after the other: a piece that begins a table, then its rows in batches. */
 export type Piece = { table: Table } | { rows: readonly Row[] };
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((index) => row[index] as Value);
@@ -34,19 +34,19 @@ export const isSameRow = (one: Row, other: Row): boolean =>
     return otherValue instanceof Uint8Array && Buffer.compare(value, otherValue) === 0;
   });
 
-/** About what the row takes in memory. */
+/** Approximate size of the row in memory. */
 export const bytesOf = (row: Row): number =>
   row.reduce<number>((sum, value) => sum + (typeof value === "number" || value === null ? 8 : value.length), 0);
 
-/** What is read or written at once ends with its last row, or with the one that reaches as many bytes. */
+/** A portion that is read or written at once ends after this many rows, or with the row that reaches the limit in bytes. */
 export const PORTION_ROWS = 1000;
 export const PORTION_BYTES = 4 * 1024 * 1024;
 
-/** A line of JSON without its end: a list, with bytes in base64. */
+/** A line of JSON, without its end: a list of values, with bytes in base64. */
 export const encodeRow = (row: Row): string =>
   JSON.stringify(row.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value)));
 
-/** The row of a parsed line, undefined if it is none of this table. */
+/** The row of a parsed line; undefined if it is not a row of this table. */
 export function decodeRow({ columns }: Table, parsed: unknown): Row | undefined {
   if (!Array.isArray(parsed) || parsed.length !== columns.length) return undefined;
   const row: Value[] = [];
@@ -68,8 +68,8 @@ function decodedValue(type: ColumnType, parsed: unknown): Value | undefined {
 const MODULUS = 1n << 256n;
 
 /**
- * Rows in whatever order: how many, and the sum of their hashes. It tells a slip of a program or a disk, and is no proof against
- * somebody who makes up rows.
+ * The number of rows and the sum of their hashes, in any order. It detects errors of software or disks, and does not protect against forged
+ * rows.
  */
 export class Tally {
   count = 0;

@@ -14,15 +14,15 @@ import { postgresReader, type RowReader, sqliteReader } from "./row-reader.ts";
 import type { Piece, Table } from "./rows.ts";
 import { tablesAt } from "./tables.ts";
 
-/** One state of a whole database, whatever is written meanwhile. */
+/** A consistent state of a whole database, regardless of concurrent writes. */
 export interface Snapshot {
   readonly kind: DatabaseKind;
   /** The last migration that has run. */
   readonly schema: string;
-  /** Values of `installation` by their names. */
+  /** The values in the table `installation`, by name. */
   readonly installation: ReadonlyMap<string, string>;
   readonly tables: readonly Table[];
-  /** Rows by table. */
+  /** Number of rows by table. */
   readonly counts: Readonly<Record<string, number>>;
   readonly reader: RowReader;
   pieces(): AsyncGenerator<Piece>;
@@ -30,8 +30,8 @@ export interface Snapshot {
 }
 
 /**
- * Begins a read transaction on a connection of its own: writers are not held up by it. It is held open until `close`, and what it
- * could still see is kept meanwhile: the log of a SQLite database grows, and PostgreSQL removes no dead rows.
+ * Begins a read transaction on a separate connection. It does not block writers. It stays open until `close`, and the database keeps
+ * everything that it could still read: the log of a SQLite database grows, and PostgreSQL removes no dead rows.
  *
  * @throws BackupProblem
  */
@@ -43,7 +43,7 @@ export async function openSnapshot(url: string): Promise<Snapshot> {
 }
 
 async function sqliteSnapshot(file: string): Promise<Snapshot> {
-  // Opening it would make it.
+  // Opening would create it.
   if (!existsSync(file) || statSync(file).size === 0) throw new BackupProblem(`there is no database ${file}`);
   const database = new DatabaseSync(file, { timeout: OPENING_WAIT_MS });
   try {
@@ -71,10 +71,10 @@ async function postgresSnapshot(url: string): Promise<Snapshot> {
   }
 }
 
-/** A transaction that lost its process must not stay for ever. For the transaction alone: its session may be a pooler's. */
+/** Ends a transaction whose process died. Set for the transaction only, because the session may belong to a pooler. */
 export const IDLE_LIMIT = "set local idle_in_transaction_session_timeout = '10min'";
 
-/** One connection for long work: statements may take as long as they take. */
+/** A connection for long work, without a time limit on statements. */
 export const connectForLong = (url: string): Promise<pg.Client> => connectToOne(url, openClient);
 
 function openClient(url: string): pg.Client {
@@ -85,7 +85,7 @@ function openClient(url: string): pg.Client {
     keepAlive: true,
     application_name: "keystead backup",
   });
-  // A connection that breaks fails the statement that is under way; without a listener it would end the process as well.
+  // If a connection breaks, its current statement fails; without a listener the error would also end the process.
   client.on("error", () => {});
   return client;
 }
@@ -108,7 +108,7 @@ async function snapshotOn(kind: DatabaseKind, reader: RowReader, close: () => Pr
   };
 }
 
-/** @throws BackupProblem for a database that is no Keystead's, or one of a newer version */
+/** @throws BackupProblem if it is not a database of Keystead, or is one of a newer version */
 async function schemaOf(kind: DatabaseKind, reader: RowReader): Promise<string> {
   const exists =
     kind === "sqlite"
@@ -140,7 +140,7 @@ export async function* piecesOf(reader: RowReader, tables: readonly Table[]): As
   }
 }
 
-/** Trouble of the database, told as what it is. */
+/** Turns errors of the database into problems for the operator. */
 export function asProblem(error: unknown): BackupProblem {
   if (error instanceof BackupProblem) return error;
   const failure = translate(error);

@@ -6,10 +6,10 @@ import { BackupProblem } from "./problem.ts";
 import type { Column, ColumnType, Table } from "./rows.ts";
 
 /**
- * The tables that there are once a migration has run, in the order of their names. What a backup or a database has is held
- * against them: neither is asked what its tables are.
+ * The tables that exist after a migration has run, in the order of their names. Backups and databases are checked against this list and are
+ * never asked which tables they have.
  *
- * @throws BackupProblem for a migration that this version does not have
+ * @throws BackupProblem if this version does not have the migration
  */
 export async function tablesAt(migration: string): Promise<Table[]> {
   if (!Object.hasOwn(migrations, migration)) {
@@ -38,10 +38,10 @@ export async function tablesAt(migration: string): Promise<Table[]> {
   }
 }
 
-/** Whoever ran on a database runs on no copy of it. Said to one that was brought up to this version. */
+/** Removes the list of running servers, because none of them runs on the copy. For a database that was migrated to this version. */
 export const FORGET_SERVERS = "delete from servers";
 
-/** Those of the migrator, which every database gets by being migrated. */
+/** The tables of the migrator, which migrating creates in every database. */
 const OWN_TABLES = [MIGRATIONS_TABLE, `${MIGRATIONS_TABLE}_lock`];
 
 function typeOf(sqliteType: string): ColumnType {
@@ -50,7 +50,7 @@ function typeOf(sqliteType: string): ColumnType {
   return name === "blob" ? "bytes" : "integer";
 }
 
-/** An identifier as both engines take it; ours have no quotes. */
+/** Quotes an identifier for both engines. Keystead's identifiers contain no quotes. */
 export const quoted = (name: string): string => `"${name}"`;
 
 export const namesOf = (columns: readonly Column[]): string[] => columns.map(({ name }) => quoted(name));

@@ -13,19 +13,19 @@ import { encodeRow, type Piece } from "./rows.ts";
 import { asProblem, openSnapshot, type Snapshot } from "./snapshot.ts";
 
 export interface BackupOptions {
-  /** The database. */
+  /** URL of the database. */
   url: string;
-  /** There must be none yet. */
+  /** The file must not exist. */
   file: string;
   version: string;
-  /** `age1…`; without one it is in clear. */
+  /** `age1…`; without it the backup is not encrypted. */
   recipient?: string | undefined;
   onProgress?: Progress | undefined;
-  /** Ends it, with nothing left. */
+  /** Aborts the backup and leaves nothing behind. */
   signal?: AbortSignal | undefined;
 }
 
-/** Told now and then how many rows are done, of how many. */
+/** Called now and then with the number of rows done and the total. */
 export type Progress = (done: number, all: number) => void;
 
 export interface WrittenBackup {
@@ -36,8 +36,8 @@ export interface WrittenBackup {
 }
 
 /**
- * Writes one state of a database to a file that only its owner can read. It has its name once it is whole and on the disk;
- * a process that is killed leaves `<file>.<something>.partial`.
+ * Writes a consistent state of a database to a file that only its owner can read. The file gets its name when it is complete and on the
+ * disk; a process that is killed leaves `<file>.<something>.partial`.
  *
  * @throws BackupProblem
  */
@@ -56,7 +56,7 @@ export async function writeBackup({
   process.once("exit", remove);
   let snapshot: Snapshot | undefined;
   try {
-    // Before anything that takes time: it tells others that a backup is under way.
+    // Created before anything slow, so that others see that a backup is running.
     writeFileSync(partial, "", { flag: "wx", mode: 0o600 });
     snapshot = await openSnapshot(url);
     const manifest = manifestOf(snapshot, { version, takenAt: new Date() });
@@ -74,7 +74,7 @@ export async function writeBackup({
   } catch (error) {
     remove();
     if (error instanceof BackupProblem) throw error;
-    // Another command made it meanwhile.
+    // Another command created it in the meantime.
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw isThere(file);
     throw new BackupProblem(`${file} could not be written: ${(error as Error).message}`, { cause: error });
   } finally {
@@ -111,7 +111,7 @@ async function* textOf(
   yield Buffer.from(lineOf(end));
 }
 
-/** The database may fail while it is read, which is no trouble of the file. */
+/** The database may fail while it is read; that is not reported as a problem of the file. */
 async function* piecesIn(snapshot: Snapshot): AsyncGenerator<Piece> {
   try {
     yield* snapshot.pieces();

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Policies, and what they came to at each vote. */
+/** Policies, and their outcomes at each vote. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const create = (name: string) => table(db, kind, name);
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 
-/** What a parent finds its sub-organizations by, and what remains of one that was deleted. */
+/** Indexes by which a parent finds its sub-organizations, and the marker of deleted ones. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const integer = kind === "postgres" ? "bigint" : "integer";
   await db.schema.alterTable("organizations").addColumn("deleted_at", integer).execute();
@@ -25,7 +25,7 @@ export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void>
   await index("api_keys", ["public_key"]);
   await index("authenticators", ["credential_id"]);
   await index("oauth_providers", ["subject", "issuer", "audience"]);
-  // Pages of a parent's sub-organizations go by id; the older index on the parent alone would have to be sorted.
+  // Pages of a parent's sub-organizations are ordered by id; with the older index on the parent alone they would have to be sorted.
   await sql`drop index organizations_parent_id_index`.execute(db);
   await index("organizations", ["parent_id", "id"]);
 }

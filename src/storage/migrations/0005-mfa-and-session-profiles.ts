@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Further credentials that users must show, and limits on what sessions may do. */
+/** Further credentials that users must present, and limits on what sessions may do. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const create = (name: string) => table(db, kind, name);
 

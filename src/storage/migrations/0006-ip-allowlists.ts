@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** IP allowlists, of organizations and of single API keys; those of a key go with it. */
+/** IP allowlists of organizations and of single API keys; that of a key is deleted with it. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "ip_allowlists")
     .text("organization_id")

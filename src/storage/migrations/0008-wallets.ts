@@ -33,7 +33,7 @@ export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void>
     .times()
     .primaryKey("organization_id", "id")
     .references(["organization_id", "wallet_id"], "wallets", ["organization_id", "id"], "cascade")
-    // Each way to find accounts has an index that it fills completely, which is then chosen without statistics as well.
+    // Each way to look up accounts has an index that covers all its columns, so that it is chosen even without statistics.
     .unique("organization_id", "wallet_id", "path", "curve", "address_format")
     .index("organization_id", "wallet_id", "id")
     .index("lookup", "organization_id", "wallet_id")

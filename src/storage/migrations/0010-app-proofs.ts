@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Which activities were to be proved, the proofs, and the signers that made them. */
+/** Which activities want proofs, the proofs, and the signers that made them. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const create = (name: string) => table(db, kind, name);
 

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** The policies that votes were judged by, told once for all votes that were judged by the same. */
+/** The lists of policies by which votes were judged, stored once for all votes with the same list. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "policy_lists")
     .text("organization_id")

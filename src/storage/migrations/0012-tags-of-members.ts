@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** The tags of one user or key: an index that holds them is taken; the older one was passed over for the primary key's. */
+/** An index for the tags of one user or key, which includes the tags. Instead of the older one, the primary key's index was chosen. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const table of ["user_tag_members", "private_key_tag_members"]) {
     await db.schema.dropIndex(`${table}_member_id_index`).execute();

@@ -2,11 +2,11 @@ import { type Kysely, sql } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Times are in milliseconds; these are none. */
+/** Values that sort after all times, which are in milliseconds. */
 const MADE_WITH = 1_000_000_000_000_000;
 const ADDED_LATER = 2_000_000_000_000_000;
 
-/** When credentials were first used, and with which of them votes were given, so that these can be taken back. */
+/** When credentials were first used, and the credentials of votes, so that votes can be revoked. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await addSeniority(db, kind);
   await nameCredentialsOfVotes(db, kind);
@@ -35,7 +35,7 @@ async function addSeniority(db: Kysely<unknown>, kind: DatabaseKind): Promise<vo
       )
       .execute();
     const of = sql.table(name);
-    // Everything that one activity makes has the same time.
+    // Everything that one activity creates has the same time.
     await sql`update ${of} set seniority = ${MADE_WITH} from organizations o
       where o.id = ${of}.organization_id and o.parent_id is not null and o.created_at = ${of}.created_at`.execute(db);
     await sql`update ${of} set seniority = v.first_vote from
@@ -46,7 +46,7 @@ async function addSeniority(db: Kysely<unknown>, kind: DatabaseKind): Promise<vo
   }
 }
 
-/** Votes on what is decided already are left as they are: nobody takes them back. */
+/** Votes on decided activities stay unchanged, because nobody can revoke them. */
 async function nameCredentialsOfVotes(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   for (const name of ["votes", "authentications"] as const) {
     for (const column of ["credential_id", "credential_type", "session_profile_id"]) {
@@ -66,7 +66,7 @@ async function nameCredentialsOfVotes(db: Kysely<unknown>, kind: DatabaseKind): 
   }
 }
 
-/** A credential's public key as votes have it; passkeys have theirs in bytes. */
+/** A credential's public key in the form that votes have; passkeys store theirs in bytes. */
 function inHex(alias: string, kind: DatabaseKind, name = alias) {
   const key = sql.ref(`${alias}.public_key`);
   if (name === "api_keys") return key;

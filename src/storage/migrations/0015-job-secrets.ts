@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** What a job must know and nobody else may read is kept apart from its payload, sealed. */
+/** Secrets of jobs, stored sealed and apart from the payload. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable("jobs").addColumn("sealed_secret", "text").execute();
 }

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** What organizations are known as at OAuth 2.0 providers. */
+/** Organizations' client credentials at OAuth 2.0 providers. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "oauth2_credentials")
     .text("organization_id")

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** One-time codes, wrong guesses at them, and tokens that serve once. */
+/** One-time codes, wrong guesses at them, and single-use tokens. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "otps")
     .text("organization_id")

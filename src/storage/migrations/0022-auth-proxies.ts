@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Auth proxies: one for an organization. */
+/** Auth proxies: at most one per organization. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "auth_proxies")
     .text("organization_id")

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** What organizations are known as at on-ramp providers, and the purchases that were begun there. */
+/** Organizations' credentials at on-ramp providers, and purchases begun there. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "on_ramp_credentials")
     .text("organization_id")

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 
-/** What an invitation is accepted with, and until when. */
+/** Tokens that accept invitations, and when they expire. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const integer = kind === "postgres" ? "bigint" : "integer";
   await db.schema.alterTable("invitations").addColumn("token_hash", "text").execute();

@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** What users have shown to receive, and room for several things that one key shows of one activity. */
+/** Verified contacts of users, and several stamps of one key on one activity. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "verified_contacts")
     .text("root_id")
@@ -15,14 +15,14 @@ export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void>
     .references(["organization_id", "user_id"], "users", ["organization_id", "id"], "cascade")
     .index("organization_id", "user_id")
     .execute();
-  // Nothing was ever written there.
+  // These columns were never written.
   for (const column of ["email_verified", "phone_number_verified"]) {
     await db.schema.alterTable("users").dropColumn(column).execute();
   }
   await tellStampsOfOneKeyApart(db, kind);
 }
 
-/** A further stamp was told by its key alone. */
+/** Until now, a further stamp was identified by its key alone. */
 async function tellStampsOfOneKeyApart(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const columns = ["organization_id", "activity_id", "user_id", "public_key", "credential_id"];
   if (kind === "postgres") {
@@ -35,7 +35,7 @@ async function tellStampsOfOneKeyApart(db: Kysely<unknown>, kind: DatabaseKind):
       .execute();
     return;
   }
-  // SQLite cannot take a constraint from a table.
+  // SQLite cannot drop a constraint.
   await table(db, kind, "authentications_anew")
     .text("organization_id")
     .text("id")

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** How far chains were followed, what happened there to addresses of wallet accounts, and what was sent from here. */
+/** How far chains were followed, the history of wallet accounts' addresses on them, and transactions sent from here. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "followed_chains")
     .text("caip2")

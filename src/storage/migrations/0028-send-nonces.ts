@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Which of an account's nonces are taken by transactions that a block may still have, or lose again. */
+/** The nonces of an account that are used by transactions that may still be included in a block, or lost in a reorganization. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "send_nonces")
     .text("organization_id")

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** One index serves every filter of lists of activities; the two before it each left one filter to look through everything. */
+/** One index for all filters of lists of activities; with each of the two before it, one filter had to scan everything. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createIndex("activities_type_status_id_index")

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Programs that operators approve by their manifests, and where they run. */
+/** Programs whose manifests operators approve, and where they run. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "tvc_operators")
     .text("organization_id")

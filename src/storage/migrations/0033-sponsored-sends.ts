@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Transactions that the installation pays for: what is sent, from which of its accounts, and for what. */
+/** Transactions that the installation pays for: the transaction, the paying account, and the purpose. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "sponsored_sends")
     .text("organization_id")

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Vaults to earn in, wrappers over them, what was asked of these, and what people have there. */
+/** Vaults to earn in, wrappers over them, requests to these, and users' positions. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "earn_vaults")
     .text("caip2")

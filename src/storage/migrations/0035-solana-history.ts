@@ -1,6 +1,9 @@
 import { type Kysely, sql } from "kysely";
 
-/** What histories of Solana show beside those of Ethereum, whose transactions those on their way there are, and whether anybody asks. */
+/**
+ * Details of Solana in histories, the activities of transactions sent there so far, and an index that shows whether there are any accounts
+ * on Solana.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable("eth_history").addColumn("solana", "text").execute();
   await db.schema

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** What sponsoring costs: its limits, what it came to by the minute, and each transaction's part in that. */
+/** Costs of sponsoring: its limits, the total by minute, and each transaction's share. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "gas_usage_configs")
     .text("organization_id")

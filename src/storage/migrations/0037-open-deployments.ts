@@ -1,6 +1,9 @@
 import type { Kysely } from "kysely";
 
-/** The newest deployments of an app, those that are not cleaned up, and the programs that these need, however many there were. */
+/**
+ * Indexes for the newest deployments of an app, for deployments that are not cleaned up, and for the programs that these need, regardless
+ * of how many there were before.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const index = (name: string, columns: string[]) =>
     db.schema.createIndex(`tvc_deployments_${name}_index`).on("tvc_deployments").columns(columns).execute();

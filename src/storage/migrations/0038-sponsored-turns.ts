@@ -2,8 +2,8 @@ import { type Kysely, sql } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 
 /**
- * Whose turn each transaction waits for that the installation pays for, which of those in histories it paid for, and by which block
- * positions were read from their chain.
+ * The queue in which each transaction waits that the installation pays for, whether it paid for transactions in histories, and the block at
+ * which positions were read from their chain.
  */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const integer = kind === "postgres" ? "bigint" : "integer";

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 
-/** A parent finds its sub-organizations by their users; how many others have a user of that name must not matter to it. */
+/** A parent finds its sub-organizations by their users. The look-up must not depend on how many users of others have the same name. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .alterTable("users")

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 
-/** Whether parents have the rent of accounts paid that sponsored transactions create on Solana. */
+/** Whether the installation pays the rent of accounts that parents' sponsored transactions create on Solana. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const integer = kind === "postgres" ? "bigint" : "integer";
   await db.schema

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** What parents take of swaps, quotes, and what became of those that were used. */
+/** Parents' fees on swaps, quotes, and the outcomes of swaps. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "swap_configs")
     .text("organization_id")

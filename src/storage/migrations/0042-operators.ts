@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** What operators set and look at: quotas in place of the installation's, servers that run, and the job that is due first. */
+/** For operators: quotas that override the installation's, running servers, and the job that is due first. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "organization_quotas")
     .text("organization_id")

@@ -3,8 +3,8 @@ import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
 /**
- * Lines of the audit stream that a sink does not have yet, and who takes them to it. Each line is numbered as it is stored, by
- * the database, as the clocks of several servers are not one: what comes after a line was committed has a higher number.
+ * Lines of the audit stream that have not reached a sink yet, and which server sends them. The database numbers each line when it is
+ * stored, because the clocks of several servers differ: a line that is stored after another was committed has a higher number.
  */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   if (kind === "postgres") {
@@ -24,7 +24,7 @@ export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void>
       line text not null,
       created_at integer not null
     ) strict`.execute(db);
-    // The number of a row is a part of each of its entries.
+    // The number of a row is part of each of its index entries.
     await db.schema.createIndex("audit_lines_sink_index").on("audit_lines").column("sink").execute();
   }
   await table(db, kind, "audit_sinks").text("name").text("owner").integer("leased_until").primaryKey("name").execute();

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** Quorum keys of apps with their shares, what operators handed in of them for deployments, and secrets to pull images with. */
+/** Quorum keys of apps with their shares, the shares that operators submitted for deployments, and secrets for pulling images. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "tvc_quorum_keys")
     .text("organization_id")

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 
-/** What histories show of the activity that sent a transaction, for when it is archived. */
+/** What histories show of the activity that sent a transaction, for after it is archived. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const integer = kind === "postgres" ? "bigint" : "integer";
   await db.schema.alterTable("own_transactions").addColumn("fingerprint", "text").execute();

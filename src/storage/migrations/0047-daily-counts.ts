@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** How much happened on each day, how far that was counted, and by which index the counting finds what came since. */
+/** Counts of events per day, how far they have been counted, and an index for counting what was added since. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "daily_counts")
     .text("organization_id")

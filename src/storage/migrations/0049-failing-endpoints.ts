@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 
-/** Operators ask which endpoints take nothing; of all that there are, they are few. */
+/** An index for failing endpoints, for operators; they are few among all endpoints. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createIndex("webhook_endpoints_failing_index")

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** By which lists of activities find those of one user. */
+/** An index for lists of the activities of one user. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createIndex("votes_user_activity_index")

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** What a request of earn changed in its position's totals, to be taken back where a reorganization gives it another end. */
+/** What a request of earn changed in the totals of its position, so that it can be undone if a reorganization changes the outcome. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable("earn_requests").addColumn("booked", "text").execute();
 }

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 import { table } from "./table.ts";
 
-/** What a share of each vault of the operator's catalog was worth at times, of which yearly yields are made. */
+/** Share prices of the vaults in the operator's catalog over time, from which yearly yields are computed. */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await table(db, kind, "earn_share_prices")
     .text("caip2")

@@ -2,8 +2,8 @@ import { type Kysely, sql } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 
 /**
- * By which the accounts of an organization are found whose address begins so. In the order of bytes on both engines: in that of a language
- * what begins the same need not stand together.
+ * An index for an organization's accounts by the beginning of their address. In byte order on both engines, because in the order of a
+ * language equal beginnings need not be adjacent.
  */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   const lookup = kind === "postgres" ? sql`lookup collate "C"` : sql`lookup`;

@@ -1,14 +1,14 @@
 import { type Kysely, sql } from "kysely";
 import type { DatabaseKind } from "../engine.ts";
 
-/** Deletions that take a further stamp back: of its credential, of its user, or of a contact that the user may have again. */
+/** Deletions that revoke a further stamp: of its credential, of its user, or of a contact that the user may have again. */
 const takesBack = sql`r.organization_id = authentications.organization_id and (
   r.id in (authentications.credential_id, authentications.user_id)
   or (r.id = authentications.user_id || ' ' || authentications.credential_id and r.revoked_at >= authentications.created_at))`;
 
 /**
- * When a further stamp was taken back while its activity was open, as votes have it. Of what is decided already, those that were taken back
- * before are marked.
+ * When a further stamp was revoked while its activity was open, as for votes. For activities already decided, stamps that were revoked
+ * before the decision are marked.
  */
 export async function up(db: Kysely<unknown>, kind: DatabaseKind): Promise<void> {
   await db.schema

@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
 
 /**
- * Each server asks twice a second which deployments are to run. Their rows have manifests in them, so that looking at each for its
- * identifiers took three times as long as reading them from an index.
+ * Each server asks twice a second which deployments must run. Their rows contain manifests, so reading the identifiers from the rows took
+ * three times as long as reading them from an index.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.dropIndex("tvc_deployments_is_wanted_index").execute();

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 
-/** By which starts of one-time codes are counted that an app says one user asked for, to whatever contacts. */
+/** An index for counting the starts of one-time codes that, according to the app, one user asked for, regardless of the contact. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable("otps").addColumn("user_identifier", "text").execute();
   await db.schema

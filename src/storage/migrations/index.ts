@@ -64,7 +64,7 @@ import { up as erasures } from "./0061-erasures.ts";
 import { up as erasedEndpoints } from "./0062-erased-endpoints.ts";
 import { up as walletsOfPurchases } from "./0063-wallets-of-purchases.ts";
 
-/** Append-only: a released migration is never edited. The name is what the database remembers. */
+/** Append-only: never change what a released migration does. The database stores the name. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
   "0001-foundation": { up: foundation },
   "0002-jobs-and-webhooks": { up: jobsAndWebhooks },

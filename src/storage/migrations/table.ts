@@ -4,8 +4,8 @@ import type { DatabaseKind } from "../engine.ts";
 type OnDelete = "cascade" | "restrict";
 
 /**
- * Builds one table in the column types that both engines share: text, 64-bit integers and bytes. SQLite tables are STRICT,
- * so that a wrong type is refused there as PostgreSQL refuses it.
+ * Builds a table with the column types that both engines share: text, 64-bit integers and bytes. SQLite tables are STRICT, so that wrong
+ * types are rejected there as in PostgreSQL.
  */
 export class TableBuilder {
   readonly #db: Kysely<unknown>;
