@@ -7,18 +7,18 @@ import { askTime, type ClocksApart } from "./clock-apart.ts";
 export interface AgreedClockOptions {
   /** This machine's clock. */
   machine: Clock;
-  /** A SQLite database has this machine's clock. */
+  /** A SQLite database has no clock of its own. */
   database: Pick<Database, "kind" | "read">;
   log: Logger;
 }
 
 /**
- * The time of a server: its machine's, or the database's where the two are further apart than machines that keep time. What servers on
- * one database tell one another, such as who has a lane of jobs for how long, so means the same to all of them.
+ * The time of a server: its machine's clock, or the database's if the two differ by more than synchronized clocks do. Times that the servers of
+ * one database share, such as the ends of leases on job lanes, therefore mean the same to all of them.
  */
 export class AgreedClock {
   readonly #options: AgreedClockOptions;
-  /** By how much the time is ahead of this machine's. */
+  /** The milliseconds by which the time is ahead of this machine's clock. */
   #aheadMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -30,7 +30,7 @@ export class AgreedClock {
 
   readonly now: Clock = () => this.#options.machine() + this.#aheadMs;
 
-  /** Resolves after the first look; it goes on looking. While the database does not tell, what it told last holds. */
+  /** Resolves after the first comparison, and then compares at intervals. If the database does not answer, the last result stays in effect. */
   async start(): Promise<void> {
     if (this.#options.database.kind === "sqlite") return;
     this.#looking = this.#look();
@@ -50,7 +50,7 @@ export class AgreedClock {
     const ask = (sql: string) => database.read.all<{ now: number }>({ sql, parameters: [] });
     const apart = await askTime(ask, machine).catch(() => undefined);
     if (!apart || isAbout(apart, this.#aheadMs)) return;
-    // The answer took so long that it says too little.
+    // The answer took so long that the result is too imprecise.
     if (apart.mostMs - apart.leastMs > MAX_CLOCKS_APART_MS) return;
     const aheadMs = isAbout(apart, 0) ? 0 : Math.round((apart.leastMs + apart.mostMs) / 2);
     this.#aheadMs = aheadMs;
@@ -59,9 +59,9 @@ export class AgreedClock {
   }
 }
 
-/** For a command, which looks once: the time that the servers of the same database go by. */
+/** The time that the database's servers use, for a command, which compares the clocks only once. */
 export async function agreedClockFor(database: AgreedClockOptions["database"]): Promise<Clock> {
-  // Doctor and the servers tell of clocks that are apart.
+  // Silent, because `doctor` and the servers already report clocks that differ.
   const agreed = new AgreedClock({ machine: systemClock, database, log: createLogger("silent") });
   await agreed.start();
   await agreed.close();
