@@ -37,7 +37,7 @@ interface Following<One extends Open> {
   look: () => Promise<boolean>;
   /** The transactions that have not ended, with the members that the pause depends on. */
   openOf: (read: Reader) => Promise<readonly One[]>;
-  /** When a transaction was first sent, if that is not its creation; milliseconds. */
+  /** From when a transaction counts as in flight, if not from its creation; milliseconds. */
   since?: (one: One) => number;
   /** Milliseconds until the next round; `youngestMs` is the age of the youngest transaction. */
   pauseAfter: (left: readonly One[], youngestMs: number) => number;

@@ -74,7 +74,7 @@ export function tokenOf(assets: AssetBook, chains: readonly SwapChain[], field: 
   return { chain, address, caip19: tokenId(chain, address), isStable };
 }
 
-/** The mint of wrapped SOL. Requests to swap SOL name the native asset instead. */
+/** The mint of wrapped SOL. Requests that swap SOL must name the native asset instead. */
 export const WRAPPED_SOL = "So11111111111111111111111111111111111111112";
 const isMint = (text: string): boolean => isHash(text) && base58.decode(text).length === 32;
 

@@ -315,7 +315,7 @@ export async function findAccountsBeginning(
 
 /**
  * The first accounts of an organization whose name starts with `beginning`, in the order of names. Only ASCII letters match in any case,
- * because those are the ones that both databases lowercase without extensions.
+ * because those are the only ones that the databases lowercase by their built-in rules.
  */
 export async function findAccountsNamed(
   read: Reader,

@@ -245,7 +245,7 @@ async function* listsOf(
   for (const row of rows) yield { name: "policyList", row };
 }
 
-/** The boot proofs of the signers that made the app proofs. The database deletes them once nothing refers to them. */
+/** The boot proofs of the signers that made the app proofs. They are deleted once nothing refers to them. */
 async function* bootsOf(
   read: Reader,
   proofs: readonly { boot_proof_id: string }[],

@@ -13,7 +13,7 @@ export interface SealedRow {
   /** In base64. */
   organizationKey: string;
   item: SealedItem;
-  /** The stored public keys in the order of the item's keys; empty for secrets. */
+  /** The stored public keys, in the signer's format and in the order of the item's keys; empty if the item has none. */
   publicKeys: string[];
   /** Whether it continues the sealed value before it: a wallet with many accounts is split into several rows. */
   isMore?: boolean;
