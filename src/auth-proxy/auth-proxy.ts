@@ -31,7 +31,7 @@ import type { Reader } from "../storage/engine.ts";
 import { CodeLimits, type CodesPerHour } from "./code-limits.ts";
 import { createSender, type Stamping } from "./sender.ts";
 
-/** The auth proxy of an organization, as it is found by its configuration id. */
+/** An organization's auth proxy, found by its configuration id. */
 export interface FoundProxy {
   config: ProxyConfig;
   stamping: Stamping;
@@ -40,25 +40,25 @@ export interface FoundProxy {
 export interface AuthProxyOptions {
   engine: Pick<Engine, "accept" | "registry">;
   calls: readonly ProxyCall[];
-  /** The one of this configuration id, where it is enabled. */
+  /** The proxy with this configuration id, if it is enabled. */
   findProxy: (read: Reader, configId: string) => Promise<FoundProxy | undefined>;
-  /** Whether pages of an origin may call it. */
+  /** Whether pages of this origin may call the proxy. */
   isAllowedOrigin: (settings: ProxyConfig["settings"], origin: string) => boolean;
   database: Pick<Database, "read">;
   signer: Pick<Signer, "ask">;
   services: Services;
   admission: Admission;
-  /** Requests a second from one address; 0 is any number. */
+  /** Requests per second from one IP address; 0 means no limit. */
   requestsPerSecond: number;
   codesPerHour: CodesPerHour;
   clock: Clock;
-  /** Milliseconds of a clock that never goes back. */
+  /** A monotonic clock, in milliseconds. */
   elapsed: (() => number) | undefined;
 }
 
 /**
- * Calls of people who have no credential yet: they name a configuration instead of stamping. What they ask for is put into an
- * ordinary request, stamped by the user of the organization's proxy, and goes the way of every request.
+ * Serves people who have no credential yet. Instead of stamping, they name a configuration. The server puts their call into an ordinary
+ * request, has it stamped as the user of the organization's proxy, and processes it like every other request.
  */
 export function authProxy(options: AuthProxyOptions): Mount {
   const { requestsPerSecond: perSecond, elapsed = () => performance.now() } = options;
@@ -73,7 +73,7 @@ export function authProxy(options: AuthProxyOptions): Mount {
   return { routes: options.calls.map((call) => routeOf(call, options, bounds)), echoedOriginBelow: PROXY_PREFIX };
 }
 
-/** What strangers may ask for at a time. */
+/** The limits on calls without a credential. */
 interface Bounds {
   takeToken: (address: string | undefined) => void;
   codes: CodeLimits;
@@ -145,14 +145,14 @@ async function findProxy(options: AuthProxyOptions, configId: string, head: Requ
   throw error;
 }
 
-/** Browsers say which page a request comes from; apps do not, and nothing keeps them from saying what they like. */
+/** Browsers report the page's origin. Apps send none, and could send any. */
 function refuseOrigin({ isAllowedOrigin }: AuthProxyOptions, { settings }: ProxyConfig, head: RequestHead): void {
   const origin = header(head, "origin");
   if (origin === undefined || isAllowedOrigin(settings, origin)) return;
   fail("AUTH_PROXY_ORIGIN_REFUSED", { origin: printable(origin) });
 }
 
-/** Some clients send no body where nothing is asked, and empty texts for what is absent. */
+/** Some clients send no body for calls without parameters, and empty strings for absent members. */
 function parseRequest(call: ProxyCall, body: Buffer): unknown {
   if (body.length > MAX_AUTH_PROXY_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_AUTH_PROXY_BODY_BYTES });
   const parsed = body.length === 0 ? {} : withoutNulls(parseJson(body));
@@ -169,7 +169,7 @@ function refuseMethods({ settings }: ProxyConfig, methods: readonly AuthMethod[]
   const word = allowed && methods.find((method) => !allowed.includes(method));
   if (word === undefined) return;
   const isOauth = word === "oidc" || (socialMethods as readonly string[]).includes(word);
-  // Published clients look for the first two words.
+  // Published clients match the first two words of the message.
   fail("AUTH_METHOD_DISALLOWED", { method: isOauth ? "OAUTH" : word.toUpperCase(), word });
 }
 
@@ -187,7 +187,7 @@ async function refuseRobots(
   if (!isGood) fail("CAPTCHA_FAILED", {});
 }
 
-/** `parameters.rootUsers.0.userName` is `userName` to whoever called `signup_v2`. */
+/** The name of a field in the caller's request: `parameters.rootUsers.0.userName` is `userName` in `signup_v2`. */
 function nameInRequest(field: string, fieldNames: Record<string, string>): string {
   const inner = field.replace(/^parameters\./, "");
   for (const [from, to] of Object.entries(fieldNames)) {

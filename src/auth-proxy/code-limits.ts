@@ -6,11 +6,11 @@ import { MAX_RATE_BUCKETS } from "../kernel/limits.ts";
 import { TokenBuckets } from "../kernel/token-buckets.ts";
 import type { Reader } from "../storage/engine.ts";
 
-/** How many codes strangers may have sent; 0 is any number. */
+/** How many codes per hour people without a credential may request; 0 means no limit. */
 export interface CodesPerHour {
-  /** Of one address, to whatever contacts. */
+  /** From one IP address, to any contacts. */
   ofAddress: number;
-  /** Of an organization, to contacts that nobody has verified. */
+  /** For an organization, to contacts that nobody has verified. */
   toNewContacts: number;
 }
 
@@ -24,9 +24,10 @@ interface Start {
 const HOUR_SECONDS = 3600;
 
 /**
- * Each code costs the organization a mail or a text message, and whoever gets it unasked their peace. Three in three minutes for a contact
- * keep nobody from asking for many contacts; so those of one address are counted, and of an organization those to contacts that are
- * nobody's yet: whoever has an account gets in whatever strangers ask for.
+ * Each code costs the organization an email or a text message, and annoys its receiver if they did not request it. The limit of three in
+ * three minutes per contact does not stop a caller who uses many contacts. So the server also counts the codes per IP address and, for each
+ * organization, those to contacts that nobody has verified. People with an account can therefore sign in no matter how many codes strangers
+ * request.
  */
 export class CodeLimits {
   readonly #ofAddress: TokenBuckets | undefined;
@@ -46,7 +47,7 @@ export class CodeLimits {
     const { organizationId, settings } = config;
     refuseFor(this.#ofAddress?.take(networkOf(remoteAddress ?? ""), 1), "too many codes were sent for this address");
     if (!this.#toNewContacts) return;
-    // Where strangers are not to learn who has an account, all count alike.
+    // If the organization hides who has an account, codes to all contacts count, because the limit would otherwise reveal it.
     const isHidden = settings.verificationTokenRequiredForGetAccountPii === true;
     if (!isHidden && (await findVerifiedHolder(read, organizationId, contact))) return;
     refuseFor(this.#toNewContacts.take(organizationId, 1), "too many codes were sent to new contacts");

@@ -8,7 +8,7 @@ import type { Signer } from "../signer/client.ts";
 import type { StampAuthProxyBodyRequest } from "../signer/protocol.ts";
 import type { Reader } from "../storage/engine.ts";
 
-/** What the signer stamps with for one auth proxy. */
+/** The key with which the signer stamps requests for one auth proxy. */
 export interface Stamping {
   /** Lowercase hex, compressed. */
   publicKey: string;
@@ -19,7 +19,7 @@ export interface SendingOptions {
   engine: Pick<Engine, "accept" | "registry">;
   signer: Pick<Signer, "ask">;
   read: Reader;
-  /** Shared by all requests: equal ones that arrive together are submitted one after the other, so that the second finds the first. */
+  /** Shared by all requests. Identical requests that arrive together are submitted one at a time, so that the second finds the first. */
   equals: OneAtATime;
   stamping: Stamping;
   remoteAddress: string | undefined;
@@ -28,7 +28,7 @@ export interface SendingOptions {
   now: number;
 }
 
-/** Sends ordinary requests, stamped by the user of an auth proxy, the way that all requests go. */
+/** Sends requests that are stamped by an auth proxy's user and processed like all other requests. */
 export interface Sender {
   submit(operation: ActivityOperation | string, submission: ProxySubmission): Promise<unknown>;
   submitOnce(operation: ActivityOperation | string, submission: RepeatedSubmission<unknown>): Promise<unknown>;
@@ -48,7 +48,7 @@ export function createSender(options: SendingOptions): Sender {
     const { signature } = await signer.ask({ verb: "stampAuthProxyBody", ...stamping.key, body: text }, { isWanted });
     const stamp = { publicKey: stamping.publicKey, signature, scheme: "SIGNATURE_SCHEME_TK_API_P256" };
     const stamps = { "x-stamp": Buffer.from(JSON.stringify(stamp)).toString("base64url") };
-    // People are anywhere: the lists of addresses are for the keys that an organization holds itself.
+    // IP allowlists do not apply: they are for keys that the organization uses itself, and people may be anywhere.
     const origin = { stamps, remoteAddress, isExempt: true, onPrincipal: () => {}, isWanted };
     try {
       return (await engine.accept(operation, origin)(Buffer.from(text))) as Record<string, unknown>;
@@ -85,9 +85,9 @@ export function createSender(options: SendingOptions): Sender {
 }
 
 /**
- * What is said of the proxy's own user is not for those who call it: whether it is there, and which policies bind it; nor what is
- * wrong with a credential of the organization's. That the user is not known in an organization that they named says that this is none
- * of the proxy's sub-organizations.
+ * Replaces errors that would tell a proxy's callers about its own user (whether it exists, which policies bind it) or about what is wrong
+ * with the organization's OAuth credential. If the proxy's user is unknown in an organization that the caller named, that is not one of the
+ * proxy's sub-organizations.
  */
 function forPeople(error: unknown, isOfAnother: boolean): unknown {
   if (!(error instanceof KeysteadError)) return error;

@@ -1,8 +1,8 @@
 import type { capabilities } from "../capabilities/index.ts";
 
 /**
- * A client of the API for the command line, tests and web pages. What it takes and answers is typed by the declarations of
- * the operations themselves; nothing of the server is loaded.
+ * An API client for the command line, tests and web pages. The declarations of the operations provide the types of requests and
+ * answers; no server code is loaded.
  */
 
 type Declared = (typeof capabilities)[number]["operations"][number];
@@ -10,7 +10,7 @@ type DeclaredActivity = Extract<Declared, { kind: "activity" }>;
 type DeclaredQuery = Extract<Declared, { kind: "query" }>;
 type TypesOf<Operation extends Declared> = NonNullable<Operation["types"]>;
 
-/** The types of activities, each in its newest version. */
+/** The activity types, each in its newest version. */
 export type ActivityType = TypesOf<DeclaredActivity>["type"];
 type ActivityOfType<Type extends ActivityType> = DeclaredActivity extends infer Operation
   ? Operation extends DeclaredActivity
@@ -24,13 +24,13 @@ export type ResultOf<Type extends ActivityType> = TypesOf<ActivityOfType<Type>>[
 
 export type QueryPath = DeclaredQuery["path"];
 type QueryAt<Path extends QueryPath> = Extract<DeclaredQuery, { path: Path }>;
-/** Without the organization's id, which the client adds. */
+/** A query's request without the organization's id, which the client adds. */
 export type RequestOf<Path extends QueryPath> = Omit<TypesOf<QueryAt<Path>>["request"], "organizationId">;
 export type AnswerOf<Path extends QueryPath> = TypesOf<QueryAt<Path>>["answer"];
 
-/** Signs bodies: an API key, a passkey, a wallet. */
+/** Signs request bodies with an API key, a passkey or a wallet. */
 export interface Stamper {
-  /** The header that goes with these exact bytes. */
+  /** The stamp header for exactly this body. */
   stamp(body: string): Promise<{ header: string; value: string }>;
 }
 
@@ -39,11 +39,11 @@ export interface ClientOptions {
   organizationId: string;
   stamper: Stamper;
   fetch?: typeof fetch;
-  /** Milliseconds. */
+  /** The current time in milliseconds. */
   now?: () => number;
 }
 
-/** An activity as the server answers it, as far as every client needs it. */
+/** The parts of an activity in the server's response that all clients need. */
 export interface Activity<Result> {
   id: string;
   status: string;
@@ -56,7 +56,7 @@ export interface Activity<Result> {
   failure?: { code: number; message: string };
 }
 
-/** What the server said in place of an answer. */
+/** An error response of the server. */
 export class RequestRefused extends Error {
   readonly status: number;
   readonly body: unknown;
@@ -71,12 +71,12 @@ export class RequestRefused extends Error {
 }
 
 export interface Client {
-  /** Submits an activity; the same body is never sent twice, as each carries its time. */
+  /** Submits an activity. Each call creates a new one, because the body includes the time. */
   submit<Type extends ActivityType>(type: Type, parameters: ParametersOf<Type>): Promise<Activity<ResultOf<Type>>>;
   query<Path extends QueryPath>(path: Path, request: RequestOf<Path>): Promise<AnswerOf<Path>>;
   approve(fingerprint: string): Promise<Activity<unknown>>;
   reject(fingerprint: string): Promise<Activity<unknown>>;
-  /** Stamps and sends any body; the answer as it came. For those who have JSON in place of types. */
+  /** Stamps and sends any body and returns the response text unparsed. For callers with raw JSON. */
   send(path: string, body: string): Promise<{ status: number; text: string }>;
 }
 
@@ -112,7 +112,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** The last segment of the URL that takes activities of this type. */
+/** The last segment of the URL for activities of this type. */
 function pathOfType(type: string): string {
   const word = type
     .replace(/^ACTIVITY_TYPE_/, "")
@@ -121,10 +121,10 @@ function pathOfType(type: string): string {
   return IRREGULAR_PATHS[word] ?? word;
 }
 
-/** Where the path is another word than the type. */
+/** The paths that differ from their activity type. */
 const IRREGULAR_PATHS: Record<string, string> = { update_tvc_app_live_deployment: "set_tvc_app_live_deployment" };
 
-/** The result stands under one key, whose name says its version. */
+/** Unwraps the result, which is under a single key whose name depends on the version. */
 function activityOf<Result>(answer: unknown): Activity<Result> {
   const { activity } = answer as { activity: Activity<Result> & { result: Record<string, Result> } };
   return { ...activity, result: Object.values(activity.result)[0] };

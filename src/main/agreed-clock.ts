@@ -7,26 +7,26 @@ import { askTime, type ClocksApart } from "./clock-apart.ts";
 export interface AgreedClockOptions {
   /** This machine's clock. */
   machine: Clock;
-  /** A SQLite database has this machine's clock. */
+  /** A SQLite database has no clock of its own. */
   database: Pick<Database, "kind" | "read">;
   log: Logger;
-  /** Milliseconds that nobody sets. */
+  /** A monotonic clock, in milliseconds. */
   steady?: () => number;
 }
 
 /**
- * The time of a server: its machine's, or the database's where the two are further apart than machines that keep time. What servers on
- * one database tell one another, such as who has a lane of jobs for how long, so means the same to all of them. A clock that is set
- * while the server runs changes nothing until the database was asked, which is at once.
+ * The time of a server: its machine's clock, or the database's if the two differ by more than synchronized clocks do. Times that the servers of
+ * one database share, such as the ends of leases on job lanes, therefore mean the same to all of them. If the machine's clock is set while the
+ * server runs, the time continues unchanged until the database has been asked, which happens immediately.
  */
 export class AgreedClock {
   readonly #options: AgreedClockOptions;
   readonly #steady: () => number;
-  /** By how much the time is ahead of this machine's. */
+  /** The milliseconds by which the time is ahead of this machine's clock. */
   #aheadMs = 0;
-  /** What of that the log was told last. */
+  /** The value that was logged last. */
   #toldMs = 0;
-  /** What both clocks said when the time was asked for last. */
+  /** Both clocks, as of the last call of `now`. */
   #last: Reading;
   #steps = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -45,7 +45,7 @@ export class AgreedClock {
     return this.#last.machine + this.#aheadMs;
   };
 
-  /** Resolves after the first look; it goes on looking. While the database does not tell, what it told last holds. */
+  /** Resolves after the first comparison, and then compares at intervals. If the database does not answer, the last result stays in effect. */
   async start(): Promise<void> {
     if (this.#options.database.kind === "sqlite") return;
     this.#isStarted = true;
@@ -64,7 +64,7 @@ export class AgreedClock {
     return { machine, before, after: this.#steady() };
   }
 
-  /** Where this machine's clock was set, or the machine slept, the time goes on as it went, and the database is asked. */
+  /** If this machine's clock was set, or the machine slept, continues the time unchanged and asks the database. */
   #noteStep(): void {
     const last = this.#last;
     this.#last = this.#read();
@@ -78,7 +78,7 @@ export class AgreedClock {
     void this.#lookNow();
   }
 
-  /** One look at a time. */
+  /** Asks the database, once at a time. */
   #lookNow(): Promise<void> {
     if (this.#looking) return this.#looking;
     clearTimeout(this.#timer);
@@ -86,7 +86,7 @@ export class AgreedClock {
     this.#looking = this.#look().finally(() => {
       this.#looking = undefined;
       if (this.#isClosed) return;
-      // A clock that was set in between spoiled the answer.
+      // If the clock was set in between, the answer is useless.
       const inMs = steps === this.#steps ? CLOCK_LOOK_MS : CLOCK_LOOK_AGAIN_MS;
       this.#timer = setTimeout(() => void this.#lookNow(), inMs).unref();
     });
@@ -102,7 +102,7 @@ export class AgreedClock {
     this.#noteStep();
     if (!apart || steps !== this.#steps) return;
     if (!isAbout(apart, this.#aheadMs)) {
-      // The answer took so long that it says too little.
+      // The answer took so long that the result is too imprecise.
       if (apart.mostMs - apart.leastMs > MAX_CLOCKS_APART_MS) return;
       this.#aheadMs = isAbout(apart, 0) ? 0 : Math.round((apart.leastMs + apart.mostMs) / 2);
     }
@@ -119,9 +119,9 @@ export class AgreedClock {
   }
 }
 
-/** For a command, which looks once: the time that the servers of the same database go by. */
+/** The time that the database's servers use, for a command, which compares the clocks only once. */
 export async function agreedClockFor(database: AgreedClockOptions["database"]): Promise<Clock> {
-  // Doctor and the servers tell of clocks that are apart.
+  // Silent, because `doctor` and the servers already report clocks that differ.
   const agreed = new AgreedClock({ machine: systemClock, database, log: createLogger("silent") });
   await agreed.start();
   await agreed.close();

@@ -9,18 +9,18 @@ import type { Database } from "../storage/database.ts";
 import { tokensOf } from "./chain-settings.ts";
 import { type Config, StartProblem } from "./config.ts";
 
-/** `keystead backfill`: it works beside a server, and can be broken off and begun again. */
+/** `keystead backfill`. It works next to a running server, and can be interrupted and run again. */
 
 const BAR_LENGTH = 30;
 
 export interface BackfillReport {
   from: number;
   to: number;
-  /** Of addresses of wallet accounts, whether they were known before or not. */
+  /** The number of transactions of wallet accounts' addresses, including those already known. */
   transactions: number;
 }
 
-/** @throws StartProblem that names the block to go on with */
+/** @throws StartProblem that names the block to continue with */
 export async function backfillHistory(
   { config, database }: { config: Config; database: Database },
   chain: string,
@@ -64,7 +64,7 @@ function requireChain({ chains }: Config, chain: string): Chain {
   throw new StartProblem(`the configuration file names no nodes of ${chain}; its chains: ${named}`);
 }
 
-/** A bar that is drawn over itself on a terminal, and nothing elsewhere. */
+/** Redraws a progress bar on a terminal; shows nothing elsewhere. */
 function showProgress({ from, to }: { from: number; to: number }, next: number): void {
   if (!process.stderr.isTTY) return;
   const part = (next - from) / (to - from + 1);

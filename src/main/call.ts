@@ -8,14 +8,14 @@ import { credentialsFileIn, readAddress, readCredentials } from "./credentials-f
 export interface CallOptions {
   config: Pick<Config, "dataDir" | "publicUrl" | "host" | "port">;
   operation: string;
-  /** JSON of the parameters, or of a query's fields. */
+  /** The parameters, or a query's fields, as JSON. */
   json: string;
   credentialsFile?: string | undefined;
-  /** Told of what the operator should know before anything is sent. */
+  /** Receives warnings for the operator before anything is sent. */
   warn: (text: string) => void;
 }
 
-/** Stamps and sends one request with the credentials file; resolves to the answer as it came. */
+/** Stamps a request with the key in the credentials file and sends it; resolves to the unparsed answer. */
 export async function call(options: CallOptions): Promise<{ ok: boolean; text: string }> {
   const { config, operation: name, json, credentialsFile = credentialsFileIn(config.dataDir) } = options;
   const credentials = readCredentials(credentialsFile);
@@ -25,7 +25,7 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
       `no credentials with a private key in ${credentialsFile}; start the server once, or name a file with --credentials`,
     );
   }
-  // Credentials that are named may be of another server than that of this folder.
+  // Credentials that the operator names may be for another server than this folder's.
   const address = options.credentialsFile === undefined ? readAddress(config.dataDir) : undefined;
   const baseUrl = address ?? credentials.baseUrl;
   const operation = createRegistry(operations).operations.find(({ path }) => path === name);
@@ -43,7 +43,7 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
         },
   );
   if (options.credentialsFile === undefined && address === undefined && baseUrl !== configuredUrl(config)) {
-    // Files that were brought to another machine name the one that they are from.
+    // Files that were copied from another machine contain that machine's address.
     options.warn(
       `${name} goes to ${baseUrl}, which ${credentialsFile} names: no server of this folder has said where it listens`,
     );
@@ -62,7 +62,7 @@ function parseObject(json: string): Record<string, unknown> {
     const value: unknown = JSON.parse(json);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Falls through.
+    // Fall through.
   }
   throw new StartProblem(`the parameters must be a JSON object, such as '{}'`);
 }

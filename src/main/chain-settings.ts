@@ -10,16 +10,16 @@ import type { ChainSettings as NodeSettings } from "../nodes/pool.ts";
 import { operatorUrlProblem } from "./operator-url.ts";
 
 /**
- * The nodes of chains and the tokens to know there, as the configuration file names them, and the prices of assets. URLs of nodes may
- * hold keys and are never shown.
+ * The configuration file's settings for the nodes and known tokens of chains, and for the prices of assets. URLs of nodes may contain keys and
+ * are never shown.
  */
 
 export interface ChainSettings extends NodeSettings {
-  /** Beside the built-in ones. */
+  /** In addition to the built-in ones. */
   assets: readonly Token[];
-  /** Where the gas station is, if not where this server puts it; lowercase. */
+  /** The address of the gas station, if it is not the one that this server deploys; lowercase. */
   gasStation?: string;
-  /** Of a cluster of Solana: whether this installation pays for the rent of accounts that transactions create which it pays for. */
+  /** For a Solana cluster: whether this installation pays the rent of accounts that its sponsored transactions create. */
   sponsorRent?: boolean;
 }
 
@@ -70,7 +70,7 @@ export const Chains = Type.Record(
   },
 );
 
-/** The chains with their nodes; `refuse` is told what is wrong with the setting, without its URLs. */
+/** The chains with their nodes. `refuse` receives the problem with the setting, without its URLs. */
 export function chainsOf(
   chains: Static<typeof Chains>,
   allowPrivateNetworks: boolean,
@@ -126,7 +126,7 @@ export const gasStationsOf = (chains: Partial<Record<Chain, ChainSettings>>) => 
   of: (chain: EvmChain): string => chains[chain]?.gasStation ?? GAS_STATION_ADDRESS,
 });
 
-/** On which clusters of Solana the operator has rent paid. */
+/** The Solana clusters on which the operator pays rent. */
 export const rentPaidOf = (chains: Partial<Record<Chain, ChainSettings>>) => ({
   on: (chain: SolanaChain): boolean => chains[chain]?.sponsorRent === true,
 });

@@ -16,7 +16,7 @@ import type { RunningServer } from "./serve.ts";
 import { StartProblem } from "./start-problem.ts";
 import { version } from "./version.ts";
 
-/** The command line. Only here is the environment read. A command loads what it needs when it runs, so that each starts at once. */
+/** The command line. Only this file reads the environment. Each command loads its modules only when it runs, so that all start fast. */
 
 const program = new Command("keystead")
   .description("Self-hosted key and wallet management.")
@@ -43,7 +43,7 @@ withNewInstallation(withConfig(program.command("serve").description("Run the ser
     const isOnTerminal = process.stdout.isTTY === true;
     const onServing = ({ close }: RunningServer) => stopOnSignals(close);
     const server = await serve({ config, newInstallation, unattended: !isOnTerminal, onServing });
-    // Elsewhere it is a log, and the link must be in none.
+    // Anything else is a log, which must not contain the link.
     if (isOnTerminal) process.stdout.write(`${banner(server, config)}\n`);
   },
 );
@@ -277,7 +277,7 @@ withConfig(
     printJson(await withDatabase(config, (database, clock) => importEarnVaults({ config, database, clock }, file)));
   });
 
-/** It may be one that was archived, of which the database knows nothing but until when they are. */
+/** The error for an unknown activity. It may have been archived; the database stores only up to which time activities were. */
 async function missingActivity(read: Reader, id: string): Promise<string> {
   const [{ archivedBefore }, { isId, lowestIdAt }] = await Promise.all([
     import("../engine/activities/archived.ts"),
@@ -358,7 +358,7 @@ async function withInstallation(
   }
 }
 
-/** For commands that need no key: they work while the signer cannot be opened. */
+/** For commands that need no key, which work even if the signer cannot be opened. */
 async function withDatabase<T>(config: Config, use: (database: Database, clock: Clock) => Promise<T>): Promise<T> {
   const [
     { refuseEmptyDatabase, refuseMissingDatabase },
@@ -399,14 +399,14 @@ function printJson(value: unknown): void {
 async function readConfig(file: string | undefined): Promise<Config> {
   const { loadConfig, secretVariables } = await import("./config.ts");
   const config = loadConfig(process.env, file);
-  // Children and crash reports do not need them.
+  // Remove the secrets, so that child processes and crash reports do not contain them.
   for (const name of secretVariables) delete process.env[name];
   return config;
 }
 
 /**
- * The first signal ends the server in good order, a second one at once. An older Node passes its signals on (bin/keystead.js),
- * and a terminal or a supervisor may have sent the same one here too: told in both ways is told once.
+ * The first signal shuts the server down gracefully, a second one immediately. An older Node forwards its signals (bin/keystead.js), and a
+ * terminal or a supervisor may have sent the same signal to this process too; both together count as one.
  */
 function stopOnSignals(close: () => Promise<void>): void {
   const told = new Set<"itself" | "passed on">();
@@ -432,7 +432,7 @@ function prettyIfJson(text: string): string {
   }
 }
 
-// There is nowhere to say so.
+// An error on stderr cannot be reported anywhere.
 process.stderr.on("error", () => {});
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
   process.stderr.write(`keystead: what the command says could not be written (${code}); what it was to do is done\n`);

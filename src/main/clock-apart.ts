@@ -1,12 +1,12 @@
 import type { Clock } from "../kernel/clock.ts";
 
-/** By how many milliseconds a clock is ahead of this machine's: somewhere between the two. */
+/** Bounds for the number of milliseconds by which a clock is ahead of this machine's. */
 export interface ClocksApart {
   leastMs: number;
   mostMs: number;
 }
 
-/** Asks PostgreSQL for its time, which it read somewhere between the question and the answer. */
+/** Reads PostgreSQL's time, which it determined at some moment between the query and its answer. */
 export async function askTime(
   ask: (sql: string) => Promise<readonly { now: number }[]>,
   machine: Clock,
@@ -18,7 +18,7 @@ export async function askTime(
   return { leastMs: theirs - after, mostMs: theirs - before };
 }
 
-/** By how many milliseconds PostgreSQL's clock is ahead of this machine's for certain. */
+/** The number of milliseconds by which PostgreSQL's clock is certainly ahead of this machine's. */
 export async function clockApartMs(
   ask: (sql: string) => Promise<readonly { now: number }[]>,
   machine: Clock,

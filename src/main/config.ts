@@ -31,7 +31,7 @@ import { type TraceSettings, Traces, traceSettingsOf, tracesEnvironment } from "
 
 export { StartProblem };
 
-/** A rate has a burst of ten seconds' worth. */
+/** A rate allows bursts of ten seconds' worth of requests. */
 const Rate = (what: string) =>
   Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} a second; 0 is any number.` });
 
@@ -43,7 +43,7 @@ const ProviderUrl = (name: string) =>
 
 const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
 
-/** One description of every setting; the file uses these names, the environment the ones in `environment`. */
+/** Describes every setting. The configuration file uses these names; the environment uses those in `environment`. */
 export const Settings = Type.Object(
   {
     host: Type.String({ minLength: 1, description: "Address to listen on." }),
@@ -207,7 +207,7 @@ export const Settings = Type.Object(
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 type Settings = Static<typeof Settings>;
 type Name = keyof Settings;
-/** Settings that are too large for a variable. */
+/** Settings that are too large for an environment variable. */
 type FileName = "chains" | "earn" | "prices" | "onRamp" | "swaps" | "tvc" | "backup" | "quotas" | "retention" | "audit";
 
 export const environment: Record<Exclude<Name, FileName>, string> = {
@@ -264,7 +264,7 @@ export const environment: Record<Exclude<Name, FileName>, string> = {
   logLevel: "KEYSTEAD_LOG_LEVEL",
 };
 
-/** Those that hold a secret, or may. */
+/** The settings that contain, or may contain, a secret. */
 export const secretSettings = [
   "databaseUrl",
   "rootKeyPassphrase",
@@ -277,7 +277,7 @@ export const secretSettings = [
   "otlpToken",
 ] as const;
 export const secretVariables = secretSettings.map((name) => environment[name]);
-/** Where a secret is in a file of its own, as systemd and container engines hand them over, a variable names the file. */
+/** A secret may be in a separate file, as systemd and container engines provide them; this variable then names the file. */
 const fileVariableOf = (name: (typeof secretSettings)[number]) => `${environment[name]}_FILE`;
 
 const CONFIG_FILE_VARIABLE = "KEYSTEAD_CONFIG";
@@ -300,22 +300,25 @@ const WEBHOOK_RETRY_SECONDS = [
 const WEBHOOK_TIMEOUT_SECONDS = 15;
 const JOB_LEASE_SECONDS = 15;
 
-/** Enough for many backends that keep connections open, and few enough that those who hold them all run into it. */
+/** Enough for many backends that keep connections open, but too few for one address to use up all connections. */
 const MAX_CONNECTIONS_PER_ADDRESS = 512;
 const MAX_CONNECTIONS = 4096;
 
-/** A quiet organization's requests took two to three times as long as alone beside a busy one (bench/RESULTS.md), which got half as many done. */
+/**
+ * With this limit, requests of a quiet organization took two to three times as long next to a busy one as alone, and the busy one completed half
+ * as many (bench/RESULTS.md).
+ */
 const SHARED_REQUESTS = 8;
 
 const TURNSTILE_URL = "https://challenges.cloudflare.com";
 
-/** Of what a server of two cores does, an organization may take about half, after ten seconds of all. */
+/** An organization may use about half of what a server with two cores can do, and all of it for ten seconds. */
 const RATES = { organization: 2000, credential: 1000, failures: 100, authProxy: 20 };
 
-/** A large office behind one address signs in; an app is told of in the news. */
+/** Enough for a large office behind one address, and for an app that is in the news. */
 const CODES_PER_HOUR = { ofAddress: 600, toNewContacts: 10_000 };
 
-/** One entry for a wallet and one for each of its accounts in use. */
+/** A wallet needs one entry, plus one for each of its accounts in use. */
 const SEED_CACHE_ENTRIES = 10_000;
 const SEED_CACHE_SECONDS = 5 * MINUTE;
 
@@ -327,7 +330,7 @@ export interface Config {
   publicUrl: string | undefined;
   dataDir: string;
   databaseUrl: string;
-  /** Of connections to PostgreSQL. */
+  /** Settings of connections to PostgreSQL. */
   postgres: PostgresSettings;
   rootKeyFile: string;
   rootKeyPassphrase: string | undefined;
@@ -336,9 +339,9 @@ export interface Config {
   webhooks: { retryDelaysMs: readonly number[]; timeoutMs: number };
   shutdownDelayMs: number;
   jobs: { leaseMs: number };
-  /** Empty: a request comes from where its connection comes from. */
+  /** If empty, a request's address is that of its connection. */
   trustedProxies: readonly Cidr[];
-  /** Of answers alone: webhooks carry text. */
+  /** For responses only; webhooks always have text. */
   activityTimes: ActivityTimesSetting;
   connections: { maxConnections: number; maxConnectionsPerAddress: number };
   rates: Rates;
@@ -346,12 +349,12 @@ export interface Config {
   seedCache: { entries: number; lifetimeMs: number };
   /** Whether the console is served. */
   console: boolean;
-  /** Which pages may show the frames; the frames are not served where it is empty. */
+  /** The origins whose pages may embed the frames. If empty, the frames are not served. */
   frameOrigins: readonly string[];
   /** Whether `keystead recover` works, or why not. */
   recovery: { isAllowed: true } | { isAllowed: false; reason: string };
   backup: BackupSchedule | undefined;
-  /** Of each organization that has none of its own. */
+  /** The quotas of organizations without quotas of their own. */
   quotas: Quotas;
   retention: Retention;
   audit: AuditSettings | undefined;
@@ -364,16 +367,16 @@ export interface Config {
   /** US dollars for one whole unit, by CAIP-19. */
   prices: Readonly<Record<string, string>>;
   messages: MessageSettings;
-  /** Without a port it answers on that of the API. */
+  /** Without a port, it shares the port of the API. */
   authProxy: { port: number | undefined; requestsPerSecond: number; codesPerHour: CodesPerHour };
   turnstile: TurnstileSettings | undefined;
   logLevel: LogLevel;
 }
 
 /**
- * The settings of a file, under those of the environment, over the defaults.
+ * Loads the settings. The environment overrides the configuration file, which overrides the defaults.
  *
- * @throws StartProblem naming the first setting that is unknown or has a bad value
+ * @throws StartProblem naming the first setting that is unknown or has an invalid value
  */
 export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): Config {
   const file = configFileOf(variables, configFile);
@@ -466,7 +469,7 @@ export function loadConfig(variables: NodeJS.ProcessEnv, configFile?: string): C
   };
 }
 
-/** The file of settings, where there is one. */
+/** The path of the configuration file, if there is one. */
 export const configFileOf = (variables: NodeJS.ProcessEnv, given: string | undefined): string | undefined =>
   given ?? variables[CONFIG_FILE_VARIABLE];
 
@@ -493,7 +496,7 @@ function turnstileOf(
   return { url, siteKey: turnstileSiteKey, secret: turnstileSecret };
 }
 
-/** Whoever may run a command in a container is often not who may rule over its organizations. */
+/** Recovery is off by default in containers, because people who may run commands in one are often not allowed to take over its organizations. */
 function recoveryOf(setting: boolean | undefined, variables: NodeJS.ProcessEnv): Config["recovery"] {
   if (setting === true) return { isAllowed: true };
   if (setting === false) return { isAllowed: false, reason: "KEYSTEAD_RECOVERY is false" };
@@ -502,7 +505,7 @@ function recoveryOf(setting: boolean | undefined, variables: NodeJS.ProcessEnv):
   return { isAllowed: false, reason: `this runs in a container (${sign}); set KEYSTEAD_RECOVERY=true to allow it` };
 }
 
-/** What container engines leave for the programs that run in them. */
+/** A sign that this runs in a container: a variable or a file that container engines provide. */
 function containerSign(variables: NodeJS.ProcessEnv): string | undefined {
   const variable = ["KUBERNETES_SERVICE_HOST", "container"].find((name) => variables[name]);
   if (variable !== undefined) return `the variable ${variable} is set`;
@@ -519,11 +522,11 @@ function trustedProxy(text: string): Cidr {
   return cidr;
 }
 
-/** Where the settings say that this server is reached; it may listen on another port once it runs. */
+/** The server's URL according to the settings. It may listen on another port once it runs. */
 export const configuredUrl = ({ publicUrl, host, port }: Pick<Config, "publicUrl" | "host" | "port">): string =>
   publicUrl ?? `http://${host}:${port}`;
 
-/** Where somebody who develops an app has it. */
+/** The origins of apps in development. */
 const LOCAL_ORIGINS = ["http://localhost:*", "http://127.0.0.1:*"];
 const ORIGIN =
   /^(https:\/\/(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|http:\/\/(localhost|127\.0\.0\.1)(:(\d{1,5}|\*))?)$/;
@@ -541,7 +544,7 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
   const given: Partial<Record<Name, unknown>> = {};
   for (const [name, variable] of Object.entries(environment) as [keyof typeof environment, string][]) {
     const text = variables[variable];
-    // An empty variable is one that somebody cleared.
+    // An empty variable counts as not set.
     if (text !== undefined && text !== "") given[name] = fromText(name, text);
   }
   for (const name of secretSettings) {
@@ -555,7 +558,7 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
   return given;
 }
 
-/** The text of a file, without the line break that editors put at its end. */
+/** The contents of a file without the line break that editors add at its end. */
 function secretIn(file: string, variable: string): string {
   const problem = (text: string) => new StartProblem(`the file that ${variable} names, ${file}, ${text}`);
   let text: string;
@@ -604,7 +607,7 @@ function readConfigFile(file: string): Record<string, unknown> {
 }
 
 function checkSetting(name: Name, value: unknown): void {
-  // `constructor` and the like are members of every object.
+  // `constructor` and similar names are members of every object.
   const schema = Object.hasOwn(Settings.properties, name) ? Settings.properties[name] : undefined;
   if (!schema) {
     throw new StartProblem(`unknown setting \`${name}\`; known are ${Object.keys(Settings.properties).join(", ")}`);

@@ -3,21 +3,21 @@ import { dirname, join } from "node:path";
 import { syncFolder } from "../kernel/sync-folder.ts";
 import { StartProblem } from "./start-problem.ts";
 
-/** What a new root organization is given, and what `keystead call` and the SDKs read. */
+/** The credentials of a new root organization, which `keystead call` and the SDKs read. */
 export interface Credentials {
   baseUrl: string;
   organizationId: string;
   organizationName: string;
   userId: string;
   userName: string;
-  /** P-256: compressed public key and private scalar, lowercase hex. No private key where the caller has it. */
+  /** P-256: compressed public key and private scalar, in lowercase hex. Without the private key if only the caller has it. */
   apiKey: { publicKey: string; privateKey?: string };
 }
 
 export const credentialsFileIn = (dataDir: string): string => join(dataDir, "credentials.json");
 export const addressFileIn = (dataDir: string): string => join(dataDir, "address.json");
 
-/** Written whole or not at all, and on disk when this returns. */
+/** Writes a file completely or not at all. The file is on disk when this returns. */
 export function writeFileDurably(file: string, text: string, mode: number): void {
   const temporary = `${file}.${process.pid}.tmp`;
   const descriptor = openSync(temporary, "w", mode);
@@ -32,9 +32,9 @@ export function writeFileDurably(file: string, text: string, mode: number): void
 }
 
 /**
- * Undefined where there is no such file.
+ * Undefined if the file does not exist.
  *
- * @throws StartProblem for one that cannot be read
+ * @throws StartProblem if it cannot be read
  */
 export function readCredentials(file: string): Credentials | undefined {
   try {
@@ -50,7 +50,7 @@ export function readCredentials(file: string): Credentials | undefined {
   }
 }
 
-/** Where the server of this data directory listens now, or did last; it may take another port at each start. */
+/** The URL at which the server of this data directory listens now or did last; the port may differ at each start. */
 export function readAddress(dataDir: string): string | undefined {
   try {
     return (JSON.parse(readFileSync(addressFileIn(dataDir), "utf8")) as { baseUrl: string }).baseUrl;

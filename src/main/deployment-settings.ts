@@ -4,7 +4,7 @@ import { type Static, Type } from "typebox";
 import { HOUR_MS } from "../kernel/durations.ts";
 import { makeFolder } from "../kernel/make-folder.ts";
 
-/** What runs deployments, as the configuration file has it. */
+/** The configuration file's settings for running deployments. */
 
 export const Tvc = Type.Object(
   {
@@ -32,17 +32,17 @@ export interface DeploymentSettings {
   /** The newest first. */
   qosVersions: readonly [string, ...string[]];
   cleanUpAfterMs: number;
-  /** Where programs and their working directories are. */
+  /** Contains the programs and their working directories. */
   directory: string;
-  /** Undefined: programs run as the user that the server runs as, who is not root. */
+  /** If undefined, programs run as the server's own user, which is not root. */
   firstUid: number | undefined;
 }
 
-/** A range that Debian and systemd leave free. */
+/** The start of a range that Debian and systemd do not use. */
 const FIRST_UID = 60_800;
 const WORLD_SEARCHABLE = 0o001;
 
-/** `refuse` is told what is wrong with the setting. */
+/** `refuse` receives the problem with the setting. */
 export function deploymentSettingsOf(
   given: Static<typeof Tvc>,
   { dataDir, publicUrl }: { dataDir: string; publicUrl: string | undefined },
@@ -61,7 +61,7 @@ export function deploymentSettingsOf(
     runner: given.runner,
     domain,
     qosVersions: [latest, ...older],
-    // Databases keep whole milliseconds.
+    // Databases store whole milliseconds.
     cleanUpAfterMs: Math.round((given.cleanUpAfterHours ?? 24) * HOUR_MS),
     directory: resolve(given.directory ?? join(dataDir, "tvc")),
     firstUid: isRoot ? (given.firstUid ?? FIRST_UID) : undefined,
@@ -69,15 +69,15 @@ export function deploymentSettingsOf(
 }
 
 /**
- * Whether browsers let pages below a domain use passkeys that are for the host of this URL, as they do below that host
- * (WebAuthn Level 3, section 5.1.3), unless that is a top level such as `localhost`.
+ * Whether browsers let pages below a domain use passkeys for the host of this URL. They do if the domain is below that host (WebAuthn Level 3,
+ * section 5.1.3), unless the host is a top-level name such as `localhost`.
  */
 function getsPasskeysOf(publicUrl: string | undefined, domain: string): boolean {
   const host = URL.parse(publicUrl ?? "")?.hostname.replace(/\.$/, "") ?? "";
   return host.includes(".") && `.${domain}`.endsWith(`.${host}`);
 }
 
-/** Makes the directory, and tells which folder keeps other users from it; undefined where none does. */
+/** Creates the directory, and returns the folder in its path that other users cannot enter; undefined if there is none. */
 export function prepareDirectory({ directory, firstUid }: DeploymentSettings): string | undefined {
   makeFolder(directory, 0o711);
   makeFolder(join(directory, "work"), 0o711);

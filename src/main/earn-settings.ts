@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { type EarnEntry, type EarnSettings, earnChains, earnProviders } from "../capabilities/earn/services.ts";
 import { MAX_EARN_VAULTS } from "../kernel/limits.ts";
 
-/** Vaults to earn in, and what the service takes, as the configuration file has them; `keystead earn import` takes vaults of this shape too. */
+/** The configuration file's settings for vaults and the service's fee. `keystead earn import` reads vaults in the same form. */
 
 const VaultEntry = Type.Object(
   {
@@ -31,7 +31,7 @@ export const Earn = Type.Object(
 
 const SERVICE_FEE_BPS = 1000;
 
-/** `refuse` is told what is wrong with the setting. */
+/** `refuse` receives the problem with the setting. */
 export function earnSettingsOf(
   { serviceFeeBps = SERVICE_FEE_BPS, serviceFeeWallet, vaults = [] }: Static<typeof Earn>,
   refuse: (problem: string) => never,
@@ -43,7 +43,7 @@ export function earnSettingsOf(
   };
 }
 
-/** With addresses in lowercase; `refuse` is told which entry is there twice. */
+/** The entries with addresses in lowercase. `refuse` receives the entry that occurs twice. */
 export function vaultEntriesOf(
   vaults: Static<typeof VaultEntries>,
   refuse: (index: number, problem: string) => never,

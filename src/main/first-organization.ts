@@ -8,25 +8,25 @@ import type { Database } from "../storage/database.ts";
 import type { Transactor } from "../storage/engine.ts";
 import { type Credentials, credentialsFileIn, readCredentials, writeFileDurably } from "./credentials-file.ts";
 
-/** Root organizations: the one that the first start makes, and the further ones of `keystead init`. */
+/** Creates root organizations: the one of the first start, and further ones by `keystead init`. */
 
 export interface RootOrganizationOptions {
   baseUrl: string;
   organizationName: string;
   userName: string;
   userEmail?: string | undefined;
-  /** Compressed hex; a key pair is made if absent. */
+  /** Compressed, in hex; a key pair is generated if absent. */
   apiPublicKey?: string | undefined;
 }
 
-/** The identifiers and the key of a root organization that is not stored yet. */
+/** The ids and the key of a root organization that is not stored yet. */
 export function draftRootOrganization(options: RootOrganizationOptions): Credentials {
   const { baseUrl, organizationName, userName, apiPublicKey } = options;
   const apiKey = apiPublicKey === undefined ? generateApiKey() : { publicKey: apiPublicKey };
   return { baseUrl, organizationId: newId(), organizationName, userId: newId(), userName, apiKey };
 }
 
-/** Stores a drafted organization with its one user, who alone is the root quorum. */
+/** Stores a drafted organization with its only user, who is the only member of the root quorum. */
 export async function storeRootOrganization(
   tx: Transactor,
   draft: Credentials,
@@ -62,9 +62,8 @@ export async function storeRootOrganization(
 }
 
 /**
- * Makes the first organization if the database has none, and leaves its credentials in the data directory. The file is
- * written before the commit, and what it says is used again after a crash between the two: a committed organization
- * always has its key on disk.
+ * Creates the first organization if the database has none, and writes its credentials to the data directory. The file is written before the
+ * commit. After a crash between the two, the next start uses the file again, so a committed organization always has its key on disk.
  */
 export async function ensureFirstOrganization(
   database: Database,

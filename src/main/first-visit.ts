@@ -15,8 +15,8 @@ import { FIRST_VISIT_MS } from "../kernel/limits.ts";
 import { type Credentials, writeFileDurably } from "./credentials-file.ts";
 
 /**
- * The link of the first start: whoever has it, on this machine and soon, makes one passkey for the root user. What it does is an
- * ordinary activity, stamped with the key that this start made and left in the credentials file.
+ * The link of the first start. Anybody with the link can use it once, on this machine and for a short time, to create a passkey for the root user.
+ * That is an ordinary activity, stamped with the key that this start generated and wrote to the credentials file.
  */
 export class FirstVisit {
   readonly #engine: Engine;
@@ -28,7 +28,7 @@ export class FirstVisit {
     this.#clock = clock;
   }
 
-  /** Gives the token of the link. */
+  /** Returns the token of the link. */
   open({ organizationId, userId, apiKey }: Credentials): string | undefined {
     const { publicKey, privateKey } = apiKey;
     if (privateKey === undefined) return undefined;
@@ -36,7 +36,7 @@ export class FirstVisit {
     const until = this.#clock() + FIRST_VISIT_MS;
     const open = { digest: sha256(token), until, organizationId, userId, key: { publicKey, privateKey } };
     this.#open = open;
-    // The key is not kept for longer than it can serve.
+    // Do not keep the key for longer than the link is valid.
     setTimeout(() => {
       if (this.#open === open) this.#open = undefined;
     }, FIRST_VISIT_MS).unref();
@@ -69,7 +69,7 @@ export class FirstVisit {
     try {
       activity = await this.#makePasskey(open, authenticator, head);
     } catch (error) {
-      // Nothing was made by it: it may be tried again, as long as it is good.
+      // No passkey was created, so the link may be used again while it is valid.
       if (open.until >= this.#clock()) this.#open = open;
       throw error;
     }
@@ -78,7 +78,7 @@ export class FirstVisit {
     return fail("FIRST_VISIT_REFUSED", { reason });
   }
 
-  /** Nobody else has it from then on. */
+  /** Takes the link out of use, so that no other request can use it at the same time. */
   #take(token: string): Open {
     const open = this.#open;
     if (!open)
@@ -107,8 +107,8 @@ export class FirstVisit {
 const linkFileIn = (dataDir: string): string => join(dataDir, "first-visit.link");
 
 /**
- * Leaves the link where those who can read the credentials find it, as long as it may be good: what is printed without a terminal
- * ends in logs. Gives the file.
+ * Writes the link, while it is valid, to a file that only those who can read the credentials can read. Without a terminal, printed output ends
+ * up in logs. Returns the file's path.
  */
 export function leaveLink(dataDir: string, url: string): string {
   const file = linkFileIn(dataDir);
@@ -120,8 +120,8 @@ export function leaveLink(dataDir: string, url: string): string {
 }
 
 /**
- * One that is too old, or that a server left that was killed: it opens nothing any more. So a disk that takes no writes, which leaves
- * it there, is no reason to end a server that reads, nor to end in disorder.
+ * Removes a link that has expired or that a killed server left. It no longer works, so errors, such as on a disk that cannot be written, are
+ * ignored: they must not end a server that can still read, or disturb its shutdown.
  */
 export function removeOldLink(dataDir: string): void {
   try {
@@ -145,7 +145,7 @@ const Request = Type.Object({ token: Type.String({ maxLength: 100 }), authentica
 const LOOPBACK = ["127.0.0.0/8", "::1/128"].map((text) => parseCidr(text) as Cidr);
 const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?$/;
 
-/** From this machine alone: not through a proxy on it, and not by a page of another site or under another name (DNS rebinding). */
+/** Accepts requests only from this machine, and not through a proxy on it, from a page of another site, or under another name (DNS rebinding). */
 function refuseElsewhere({ remoteAddress = "", headers }: RequestHead): void {
   const address = parseIpAddress(remoteAddress);
   const isNear = address !== undefined && LOOPBACK.some((cidr) => isWithin(address, cidr));

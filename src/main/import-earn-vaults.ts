@@ -10,17 +10,17 @@ import type { Database } from "../storage/database.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { VaultEntries, vaultEntriesOf } from "./earn-settings.ts";
 
-/** `keystead earn import`: it works beside a server, which sees what was imported at once. */
+/** `keystead earn import`. It works next to a running server, which sees the imported vaults immediately. */
 
 const entriesOf = Compile(VaultEntries);
 
 export interface ImportReport {
   imported: number;
-  /** Of the catalog without the configuration's. */
+  /** The number of vaults in the catalog, without those in the configuration. */
   vaults: number;
 }
 
-/** @throws StartProblem naming the file, or the entry that is no vault; nothing is stored then */
+/** @throws StartProblem naming the file or the invalid entry; nothing is stored then */
 export async function importEarnVaults(
   { config, database, clock }: { config: Config; database: Database; clock: Clock },
   file: string,

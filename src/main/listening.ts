@@ -6,7 +6,7 @@ import { type Config, StartProblem } from "./config.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 
 /**
- * Has a listener listen, and tells under which URL this machine reaches it.
+ * Starts a listener, and resolves to the URL under which this machine reaches it.
  *
  * @throws StartProblem that names the setting
  */
@@ -29,7 +29,7 @@ export function urlOf(host: string, port: number): string {
   return `http://${shown.includes(":") ? `[${shown}]` : shown}:${port}`;
 }
 
-/** Metrics and readiness, for operators; nobody is asked who they are. */
+/** Serves metrics and readiness to operators, without authentication. */
 export async function listenAdmin(
   { adminHost, adminPort }: Config,
   { registry }: Metrics,

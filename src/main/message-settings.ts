@@ -9,7 +9,7 @@ import { createGatewaySms, createTwilioSms, type TwilioAccount } from "../provid
 import { createOutboxSms } from "../providers/sms/outbox.ts";
 import { createTemplates } from "../providers/templates/templates.ts";
 
-/** How mail and text messages leave, from the settings that are about them. */
+/** The settings for sending mail and text messages. */
 
 export interface MessageSettings {
   /** Without one, mail is written to files. */
@@ -21,9 +21,9 @@ export interface MessageSettings {
 }
 
 export interface SesSettings {
-  /** Topics whose events are taken; none switches the endpoint off. */
+  /** The topics whose events are accepted; if empty, the endpoint is disabled. */
   topicArns: readonly string[];
-  /** Hosts of certificates beyond those of Amazon, with their ports; in development alone. */
+  /** Hosts of certificates in addition to Amazon's, with their ports; for development only. */
   certificateHosts: readonly string[];
 }
 
@@ -48,7 +48,7 @@ const DOMAIN = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-
 const TOPIC_ARN = /^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}$/;
 const HOST_AND_PORT = /^[a-z0-9.-]+(:[0-9]{1,5})?$/;
 
-/** What the settings come to together; `refuse` is told of the first that is wrong, without its value: it may hold a password. */
+/** Combines the settings. `refuse` receives the first problem, without the setting's value, which may contain a password. */
 export function messageSettingsOf(
   given: GivenMessageSettings,
   allowPrivateNetworks: boolean,
@@ -111,7 +111,7 @@ export function messageServices(
   outbound: OutboundClient,
 ): Pick<Services, "mailer" | "sms" | "mailTemplates"> {
   const folder = join(dataDir, "outbox");
-  // Amazon tells of deliveries by itself, and knows more of them than its SMTP reply.
+  // Amazon's events report deliveries more precisely than its SMTP reply, which is therefore not used for that.
   const acceptanceIsDelivery = ses.topicArns.length === 0;
   return {
     mailer: smtp

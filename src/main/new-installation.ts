@@ -8,33 +8,32 @@ import { type Config, StartProblem } from "./config.ts";
 import { credentialsFileIn, writeFileDurably } from "./credentials-file.ts";
 
 /**
- * An empty database beside the files of an installation is most likely the wrong one, or what is left of the right one: served,
- * it would take the place of the installation without a word. A start makes a new installation only where nothing speaks against
- * it, or where it is told to.
+ * An empty database next to the files of an installation is probably the wrong database, or the remains of the right one. A start that used it
+ * would silently replace the installation. So a start creates a new installation only if no such files exist, or if the operator says so.
  */
 
-/** What is to become of an empty database: an error, a new installation if nothing speaks against it, or one in any case. */
+/** What to do with an empty database: fail; create a new installation if no files of another exist; or create one in any case. */
 export type IfEmpty = "refuse" | "begin" | "begin anew";
 
 /**
- * There from before a root key is made until the database remembers it. A start that was killed in between leaves a root key
- * beside an empty database; this file beside the key says that it was no other installation's, also to a second server with the
- * same key file that starts at the same time. Credentials are written later than that.
+ * This marker exists from before a root key is created until the database has stored its id. A start that is killed in between leaves a root key
+ * next to an empty database. The marker then shows that the key does not belong to another installation, also to a second server that starts
+ * with the same key file at the same time. Credentials are written only after that.
  */
 const markerOf = ({ rootKeyFile }: Config): string => `${rootKeyFile}.first-start`;
 
-/** There while a backup is restored: an empty database beside it is what is left of one that was killed. */
+/** This marker exists while a backup is restored. An empty database next to it is the remains of a restore that was killed. */
 export const restoreMarkerOf = ({ dataDir }: Config): string => join(dataDir, "restore.unfinished.json");
 
-/** The database is whole, or empty again. */
+/** Call this when the database is complete, or empty again. */
 export const endOfRestore = (config: Config): void => rmSync(restoreMarkerOf(config), { force: true });
 
 const isInMemory = ({ databaseUrl }: Config): boolean =>
   databaseUrl.startsWith("sqlite:") && sqliteFileOf(databaseUrl) === undefined;
 
 /**
- * Before anything is opened: a SQLite file that is missing or has no content would be made anew by opening it, and what its log
- * still holds would be thrown away.
+ * Call this before anything is opened: opening a missing or empty SQLite file would create a new database and discard the contents of its
+ * write-ahead log.
  *
  * @throws StartProblem
  */
@@ -45,7 +44,7 @@ export function refuseMissingDatabase(config: Config, ifEmpty: IfEmpty): void {
 }
 
 /**
- * The database is empty: what it is to become begins now, or the start ends here.
+ * Begins a new installation in an empty database, or refuses to.
  *
  * @throws StartProblem
  */
@@ -58,7 +57,7 @@ export function beginInstallation(config: Config, ifEmpty: IfEmpty, now: Date): 
     renameSync(credentials, join(dataDir, `credentials-until-${now.toISOString().replaceAll(":", "")}.json`));
     syncFolder(dataDir);
   }
-  // A key that is there was provided, and is not to be excused.
+  // An existing key was provided by the operator, so no marker may explain it.
   if (!existsSync(config.rootKeyFile)) writeMarker(config, now);
 }
 
@@ -73,11 +72,11 @@ function writeMarker(config: Config, now: Date): void {
   }
 }
 
-/** The database remembers its root key: from now on it is no longer empty. */
+/** Call this when the database has stored the id of its root key; it is no longer empty then. */
 export function endOfBeginning(config: Config): void {
   const marker = markerOf(config);
   if (existsSync(marker)) rmSync(marker, { force: true });
-  // One that was killed between its last two steps.
+  // A restore may have been killed between its last two steps.
   endOfRestore(config);
 }
 
@@ -102,9 +101,9 @@ export function refuseEmptyDatabase(config: Config, ifEmpty: IfEmpty, furtherSig
   }
 }
 
-/** What an installation leaves beside its database. */
+/** The existing files of an installation besides its database. */
 function signsOf(config: Config): string[] {
-  // In memory it says nothing that the database is empty, and what is made lasts no longer.
+  // A database in memory is always empty at the start, and a new installation in it does not last.
   if (isInMemory(config)) return [];
   const { dataDir, rootKeyFile } = config;
   const signs = existsSync(markerOf(config)) ? [] : [rootKeyFile];
@@ -113,7 +112,7 @@ function signsOf(config: Config): string[] {
 
 const hasContent = (file: string): boolean => existsSync(file) && statSync(file).size > 0;
 
-/** Without user and password. */
+/** The database's name without user and password. */
 function nameOf({ databaseUrl }: Config): string {
   const file = sqliteFileOf(databaseUrl);
   if (file !== undefined) return file;

@@ -3,7 +3,7 @@ import type { OutboundClient } from "../delivery/outbound.ts";
 import { createOnRamps, type OnRamps } from "../providers/on-ramp/on-ramps.ts";
 import { isOfPrivateNetwork, operatorUrlProblem } from "./operator-url.ts";
 
-/** Where on-ramp providers are asked, as the configuration file has it. */
+/** The configuration file's setting for the APIs of on-ramp providers. */
 
 const ApiUrl = Type.Object({ apiUrl: Type.String() }, { additionalProperties: false });
 
@@ -16,7 +16,7 @@ export const OnRamp = Type.Object(
   },
 );
 
-/** The APIs by provider: origins. */
+/** The origins of the APIs, by provider. */
 export interface OnRampSettings {
   moonpay: string;
   coinbase: string;
@@ -24,7 +24,7 @@ export interface OnRampSettings {
 
 const PUBLIC: OnRampSettings = { moonpay: "https://api.moonpay.com", coinbase: "https://api.developer.coinbase.com" };
 
-/** `refuse` is told what is wrong with the setting. */
+/** `refuse` receives the problem with the setting. */
 export function onRampSettingsOf(
   given: Static<typeof OnRamp>,
   allowPrivateNetworks: boolean,
@@ -42,7 +42,7 @@ export function onRampSettingsOf(
   return { moonpay: originOf("moonpay"), coinbase: originOf("coinbase") };
 }
 
-/** A provider on a private address is asked by the client for what the operator named, any other by the guarded one. */
+/** A provider on a private address needs the client that may reach those; others are called by the guarded client. */
 export function onRampService(
   { moonpay, coinbase }: OnRampSettings,
   clients: { outbound: OutboundClient; toOwnNetwork: OutboundClient },

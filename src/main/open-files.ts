@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { OPEN_FILES_BESIDE_CONNECTIONS } from "../kernel/limits.ts";
 import type { Logger } from "../kernel/log.ts";
 
-/** Whoever connects when no further file can be opened is cut off by the system, and nothing here hears of it. */
+/** If the process has too many open files, the system drops new connections, and the server does not notice. So warn of a low limit at the start. */
 export function warnOfFewOpenFiles({ maxConnections }: { maxConnections: number }, log: Logger): void {
   const openFiles = maxOpenFiles();
   const needed = maxConnections + OPEN_FILES_BESIDE_CONNECTIONS;
@@ -13,7 +13,7 @@ export function warnOfFewOpenFiles({ maxConnections }: { maxConnections: number 
   );
 }
 
-/** Of this process. Node raises it to what it may have. Undefined where the system does not tell, as on macOS. */
+/** The limit of this process, which Node raises as far as it may. Undefined if the system does not report it, as on macOS. */
 function maxOpenFiles(): number | undefined {
   try {
     const [, limit] = /^Max open files +(\d+) /m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];

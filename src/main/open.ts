@@ -13,33 +13,33 @@ import { type Config, StartProblem } from "./config.ts";
 import { beginInstallation, endOfBeginning, type IfEmpty, refuseMissingDatabase } from "./new-installation.ts";
 import { version } from "./version.ts";
 
-/** The database and the signer of an installation, known to belong together. */
+/** The database and the signer of an installation, after checking that they belong together. */
 export interface Opened {
   database: Database;
   signer: SignerProcess;
-  /** A server's, on the folder of its SQLite database. */
+  /** A server's lock on the folder of its SQLite database. */
   lock: ServerLock | undefined;
 }
 
 export interface Opening {
-  /** A server has a SQLite database to itself; commands work beside it. */
+  /** `serve` locks a SQLite database for as long as it runs; the other commands work next to a server. */
   command: "serve" | "init" | "rotate" | "archive";
   ifEmpty: IfEmpty;
   observers?: OpeningObservers;
 }
 
-/** Who is told how the database and the signer are doing. */
+/** Receive events of the database and the signer. */
 export interface OpeningObservers {
   commits?: CommitObserver;
   signerAnswered?: SignerOptions["onAnswer"];
 }
 
-/** Under which name `installation` remembers the root key. */
+/** The name under which the table `installation` stores the root key's id. */
 export const ROOT_KEY_ID = "root_key_id";
 
 /**
- * Opens the database and the signer. A database that is lost, of a newer version or in use, or a root key that does not fit it,
- * stops here, before anything is written.
+ * Opens the database and the signer. Fails before anything is written if the database is lost, of a newer version or in use, or if the root key
+ * does not belong to it.
  *
  * @throws StartProblem
  */
@@ -73,7 +73,7 @@ async function openFittingSigner(
   if (knownRootKeyId !== undefined && ifEmpty === "begin anew") {
     log.warn("--new-installation has no effect: the database holds an installation");
   }
-  // A server that runs is of the version that the tables have, and another one brings them up to date when its operator means it to.
+  // Only a server upgrades the tables, when its operator starts it; a running server needs the version that they have.
   if (knownRootKeyId !== undefined && command !== "serve") refuseOlder(state);
   const lock = command !== "serve" && state.pending.length > 0 ? lockFolder(config, command) : undefined;
   try {
@@ -99,7 +99,7 @@ export interface OpenedDatabase {
 }
 
 /**
- * Opens the database and has a first look at it.
+ * Opens the database and checks its schema.
  *
  * @throws StartProblem
  */
@@ -133,7 +133,7 @@ export async function openDatabaseOf(config: Config, log: Logger, commits?: Comm
 
 const POOLER_REMEDY = "set KEYSTEAD_POSTGRES_PREPARED=off";
 
-/** Through a pooler that hands sessions round, what was prepared in one would be missing in the next: by and by, not at once. */
+/** Behind a pooler that switches sessions, prepared statements go missing. This fails not immediately but later, so check it at the start. */
 async function refuseUnfitPooler({ postgres }: Config, database: Database, log: Logger): Promise<void> {
   if (!postgres.prepared) return;
   const pooler = await database.pooler();
@@ -147,7 +147,7 @@ async function refuseUnfitPooler({ postgres }: Config, database: Database, log: 
   }
 }
 
-/** What a newer version made, this one would misread; of an unfinished copy it would see a part. */
+/** Refuses a database of a newer version, which this one would misread, and an unfinished copy. */
 function refuseUnfit({ unknown }: SchemaState): void {
   if (unknown.length === 0) return;
   if (unknown.includes(UNFINISHED_COPY)) {
@@ -158,7 +158,7 @@ function refuseUnfit({ unknown }: SchemaState): void {
   );
 }
 
-/** For commands: only a server that starts changes the tables of an installation. @throws StartProblem */
+/** For commands, because only a starting server upgrades the tables of an installation. @throws StartProblem */
 export function refuseOlder({ pending }: SchemaState): void {
   if (pending.length === 0) return;
   throw new StartProblem(
@@ -166,7 +166,7 @@ export function refuseOlder({ pending }: SchemaState): void {
   );
 }
 
-/** @throws StartProblem that names who has it */
+/** @throws StartProblem that names the holder of the lock */
 export function lockFolder({ databaseUrl }: Pick<Config, "databaseUrl">, command: string): ServerLock | undefined {
   const file = sqliteFileOf(databaseUrl);
   if (file === undefined) return undefined;
@@ -195,7 +195,7 @@ function holderText(holder: LockHolder | undefined): string {
   return `another Keystead (keystead ${command}, process ${pid} on ${host}, since ${since}${at})`;
 }
 
-/** The root key that the database remembers; if there is none, what the database is to become begins. */
+/** The id of the root key in the database. If there is none, begins a new installation, or fails. */
 async function rootKeyIdOrBeginning(
   config: Config,
   ifEmpty: IfEmpty,
@@ -207,7 +207,7 @@ async function rootKeyIdOrBeginning(
     beginInstallation(config, ifEmpty, new Date());
     return undefined;
   } catch (error) {
-    // Another server may have made the installation since the first look: it takes its marker away after its commit.
+    // Another server may have created the installation since the first check; it removes its marker after the commit.
     const madeMeanwhile = await readRootKeyId(database, await database.schemaState());
     if (madeMeanwhile === undefined) throw error;
     return madeMeanwhile;

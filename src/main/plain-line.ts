@@ -3,7 +3,7 @@ import { BackupProblem } from "../storage/backup/problem.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
 import { StartProblem } from "./start-problem.ts";
 
-/** What became of a command, in a line for the operator with the remedy; undefined for a defect of ours, whose stack is of use. */
+/** A command's error in one line for the operator, with the remedy; undefined for a bug, whose stack should be shown. */
 export function plainLine(error: unknown): string | undefined {
   if (error instanceof StartProblem || error instanceof BackupProblem) return error.message;
   if (error instanceof KeysteadError) {
@@ -20,7 +20,7 @@ export function plainLine(error: unknown): string | undefined {
     : undefined;
 }
 
-/** Where the text for clients does not say what an operator can do. */
+/** Remedies for errors whose text, written for clients, does not say what an operator can do. */
 const remedies: Partial<Record<ErrorCode, string>> = {
   SIGNER_SEALED: "set KEYSTEAD_ROOT_KEY_PASSPHRASE and run the same command again",
 };
@@ -29,7 +29,7 @@ interface SystemError extends Error {
   code: string;
 }
 
-/** Node's own errors have a code as well, and are defects: a call of the system is what they do not name. */
+/** Node's own errors have a code too, but are bugs. Unlike errors of the system, they name no system call. */
 const isOfSystem = (error: unknown): error is SystemError => {
   const { code, syscall } = error as NodeJS.ErrnoException;
   return error instanceof Error && typeof code === "string" && typeof syscall === "string";

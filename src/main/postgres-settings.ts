@@ -4,7 +4,7 @@ import { hostsProblem } from "../storage/postgres-urls.ts";
 
 const Seconds = (description: string, maximum: number) => Type.Integer({ minimum: 1, maximum, description });
 
-/** A transaction takes one connection while another is asked beside it. */
+/** A transaction uses one connection while reads use another. */
 const LEAST_CONNECTIONS = 2;
 
 export const Postgres = {

@@ -14,13 +14,13 @@ export interface PresenceOptions {
   database: Pick<Database, "read" | "transact">;
   clock: Clock;
   log: Logger;
-  /** Called once, when an operator has told this server to drain. */
+  /** Called once, when an operator tells this server to drain. */
   onDrain: () => void;
 }
 
 /**
- * Says in the database that this server is there, and looks there for what operators tell the servers: that nothing is to be changed
- * for a while, and that this one is to be left alone. While the database does not tell, what it told last holds.
+ * Registers this server in the database with heartbeats, and polls there for the operators' commands: to refuse changes during a maintenance, and
+ * to drain this server. While the database does not answer, the last commands stay in effect.
  */
 export class Presence {
   readonly id = newId();
@@ -28,14 +28,14 @@ export class Presence {
   #row: { url: string; startedAt: number } | undefined;
   #maintenance: Maintenance | undefined;
   #isDraining = false;
-  /** What was said last, and when. */
+  /** The last heartbeat's state and time. */
   #said: { state: ServerState; at: number } | undefined;
   #saying: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   readonly #away: Outage;
   readonly #unwritable: Outage;
-  /** In a row, while the database was read. */
+  /** Consecutive failed writes while reads succeeded. */
   #failedWrites = 0;
   #isClosed = false;
 
@@ -58,7 +58,7 @@ export class Presence {
     return this.#isDraining;
   }
 
-  /** What operators told before holds from the first request on. */
+  /** Reads the current commands, so that they apply from the first request on. */
   async begin(): Promise<void> {
     await this.#look();
   }
@@ -111,13 +111,13 @@ export class Presence {
   }
 
   #noteAway(error: unknown): void {
-    // Too much that waits for it is told to those who wait.
+    // Other errors mean an overloaded database, which the waiting requests are told.
     if (!(error instanceof DatabaseFailure) || this.#isClosed) return;
     this.#failedWrites = 0;
     this.#away.begin(error.told);
   }
 
-  /** One that fails alone may be the first sign that the database is away. */
+  /** A single failed write may be the first sign of an unavailable database, so it takes two. */
   #noteUnwritable(error: unknown): void {
     if (!(error instanceof DatabaseFailure) || this.#away.isOn || this.#isClosed) return;
     this.#failedWrites++;
@@ -129,7 +129,7 @@ export class Presence {
     return this.#maintenance ? "maintenance" : "serving";
   }
 
-  /** In the background: a database that takes no writes may still be read. */
+  /** Sends a heartbeat in the background, because reads may work even if writes hang. */
   #say(): void {
     const state = this.#state;
     const now = this.#options.clock();
@@ -158,7 +158,7 @@ export class Presence {
         .values({ ...about, state, is_draining: 0, seen_at: now })
         .onConflict((conflict) => conflict.column("id").doUpdateSet({ state, seen_at: now }))
         .execute();
-      // Those that died did not say so.
+      // Servers that died did not remove their rows.
       await tx
         .deleteFrom("servers")
         .where("seen_at", "<", now - SERVER_FORGOTTEN_MS)
@@ -167,7 +167,7 @@ export class Presence {
   }
 }
 
-/** Something that lasts, of which the log tells when it begins and when it is over. */
+/** A condition whose begin and end are logged. */
 class Outage {
   readonly #log: Logger;
   readonly #began: string;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { type QuotaName, type Quotas, quotaKinds, quotaNames, USUAL_QUOTAS } from "../authority/quotas.ts";
 
-/** What organizations may have unless an operator sets something else for one of them, as the configuration file has it. */
+/** The configuration file's quotas for organizations for which an operator sets no others. */
 
 const Figure = (name: QuotaName) => {
   const { usual, highest } = quotaKinds[name];

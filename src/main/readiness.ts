@@ -5,7 +5,7 @@ import type { Health } from "../storage/health.ts";
 import { inTime } from "./in-time.ts";
 import type { Opened } from "./open.ts";
 
-/** What `/readyz` answers: each part, and of those that are not ready why, and what to do. */
+/** The answer of `/readyz`: the state of each part and, for those that are not ready, the reason and the remedy. */
 export function createReadiness({ database, signer }: Pick<Opened, "database" | "signer">): () => Promise<Readiness> {
   const lookForOrganization = organizationLookup(database);
   return async () => {
@@ -28,7 +28,7 @@ export function createReadiness({ database, signer }: Pick<Opened, "database" | 
   };
 }
 
-/** Not ready from when the server was told to stop or to drain, so that a load balancer asks others in time. */
+/** Adds that the server is not ready once it must stop or drain, so that a load balancer uses other servers in time. */
 export function untilTold(
   readiness: () => Promise<Readiness>,
   told: () => "stop" | "drain" | undefined,
@@ -42,7 +42,7 @@ export function untilTold(
   };
 }
 
-/** The same with what is known of a maintenance, during which the server is ready: reads go on. */
+/** Adds the state of a maintenance, during which the server stays ready because reads work. */
 export const withMaintenance =
   (readiness: () => Promise<Readiness>, shown: () => string | undefined) => async (): Promise<Readiness> => {
     const maintenance = shown();
@@ -95,7 +95,7 @@ function organizationPart(state: Readiness["organization"]): Part<Readiness["org
   }
 }
 
-/** No look once there is one: root organizations never go. */
+/** Stops querying once there is one, because root organizations are never deleted. */
 function organizationLookup({ read }: Database): () => Promise<Readiness["organization"]> {
   let found = false;
   const look = inTime(async () => {
@@ -106,7 +106,7 @@ function organizationLookup({ read }: Database): () => Promise<Readiness["organi
   return async () => (found ? "ready" : ((await look()) ?? "unknown"));
 }
 
-/** The same with what is known of the nodes of chains, which changes nothing of the status. */
+/** Adds the state of the chains' nodes, which does not affect the status. */
 export const withChains =
   (readiness: () => Promise<Readiness>, nodes: { health(): NonNullable<Readiness["chains"]> }) =>
   async (): Promise<Readiness> => {
@@ -114,14 +114,14 @@ export const withChains =
     return { ...(await readiness()), ...(Object.keys(chains).length > 0 ? { chains } : {}) };
   };
 
-/** The same with a warning where the provider of swaps gave no usable answer when it was asked last; it is never asked for this. */
+/** Adds a warning if the swap provider's last answer was not usable. Does not call the provider for this. */
 export const withSwaps = (readiness: () => Promise<Readiness>, swaps: Services["swaps"]) =>
   withWarning(readiness, "swaps", () => {
     const problem = swaps?.problem();
     return problem === undefined ? undefined : `${swaps?.provider} is not available: ${problem}`;
   });
 
-/** The same with a warning where the last scheduled backup failed. */
+/** Adds a warning if the last scheduled backup failed. */
 export const withBackups = (
   readiness: () => Promise<Readiness>,
   backups: { problem(): string | undefined } | undefined,

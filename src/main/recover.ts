@@ -21,31 +21,31 @@ const RECOVERY_TYPE = "ACTIVITY_TYPE_RECOVER_ROOT_QUORUM";
 export interface Recovery {
   organizationId: string;
   userName: string;
-  /** P-256, compressed lowercase hex. */
+  /** A P-256 key, compressed, in lowercase hex. */
   publicKey: string;
   reason: string | undefined;
 }
 
-/** What was changed. */
+/** The changes. */
 export interface Recovered extends RecoveryResult {
   organizationId: string;
-  /** Where it is recorded; `get_activity` shows it. */
+  /** The activity that records them; `get_activity` shows it. */
   activityId: string;
   userName: string;
   apiPublicKey: string;
-  /** Then the new key works from the addresses on the list alone. */
+  /** If true, the new key works only from addresses on the list. */
   ipAllowlistEnabled: boolean;
 }
 
-/** @throws StartProblem where the setting, or a container, stands against it */
+/** @throws StartProblem if the setting forbids it, or if this runs in a container and the setting does not allow it */
 export function requireRecoveryAllowed({ recovery }: Config): void {
   if (recovery.isAllowed) return;
   throw new StartProblem(`keystead recover is switched off: ${recovery.reason}`);
 }
 
 /**
- * Adds a user with one API key and makes it the root quorum, alone, in one transaction under the lock that all changes of the
- * organization take. Nothing else changes: the users and the credentials of before stay, for the new root quorum to judge.
+ * Adds a user with one API key and makes that user the only member of the root quorum, in one transaction under the lock that all changes of the
+ * organization take. Nothing else changes. Existing users and credentials stay, and the new root quorum can decide on them.
  *
  * @throws StartProblem
  */
@@ -94,7 +94,7 @@ async function recover(
     grade: null,
     expirationSeconds: null,
   };
-  // A full organization cannot make room by itself: nobody may act in it.
+  // Quotas do not apply: nobody can act in the organization to make room.
   const user = { id: userId, name: userName, apiKeys: [apiKey], authenticators: [], oauthProviders: [], tagIds: [] };
   const rootQuorum = { threshold: 1, userIds: [userId] };
   await changeAuthority(tx, organizationId, (draft) => {

@@ -3,7 +3,7 @@ import type { Retention } from "../engine/services.ts";
 import { DAY_MS } from "../kernel/durations.ts";
 import { DEFAULT_RETENTION_DAYS } from "../kernel/limits.ts";
 
-/** How long what was only on its way is kept, as the configuration file has it. */
+/** The configuration file's setting for how long webhook and mail events are kept. */
 
 const Days = (least: number) => Type.Optional(Type.Integer({ minimum: least, maximum: 3650 }));
 

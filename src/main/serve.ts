@@ -77,38 +77,38 @@ import { version } from "./version.ts";
 export interface ServeOptions {
   config: Config;
   log?: Logger;
-  /** The time that counts, whatever this machine and the database say. */
+  /** The server's time, which replaces the clocks of this machine and the database. */
   clock?: Clock;
-  /** What this machine says the time is, in place of its own clock. */
+  /** Replaces this machine's clock. */
   machineClock?: Clock;
-  /** Milliseconds of a clock that never goes back, by which rates are counted. */
+  /** A monotonic clock in milliseconds, for rate limits. */
   elapsed?: () => number;
-  /** The way out for organizations, in place of the guarded client. */
+  /** The client for requests on behalf of organizations, in place of the guarded one. */
   outbound?: OutboundClient;
   onAnswer?: ApiOptions["onAnswer"];
-  /** An empty database becomes a new installation, whatever speaks against it. */
+  /** Whether an empty database becomes a new installation even if files of another exist. */
   newInstallation?: boolean;
-  /** Called once it serves, before anybody is told so: who is told may have it stopped at once. */
+  /** Called once the server accepts requests, before that is announced, because somebody may stop it as soon as it is. */
   onServing?: (server: RunningServer) => void;
-  /** Nobody sees what is printed: the link of a first start is left in a file. */
+  /** Whether nobody sees the output, so that the link of a first start is written to a file. */
   unattended?: boolean;
 }
 
 /** A server that accepts requests. */
 export interface RunningServer {
   baseUrl: string;
-  /** Where a browser finds the console; undefined where it is switched off, or not built. */
+  /** The console's URL; undefined if it is disabled or not built. */
   consoleUrl: string | undefined;
-  /** Of a first start that is reached from this machine alone: makes one passkey for the root user. */
+  /** The link of a first start that only this machine can reach; it creates one passkey for the root user. */
   firstVisitUrl: string | undefined;
-  /** The same, unless the auth proxy has a port of its own. */
+  /** The same as `baseUrl`, unless the auth proxy has a separate port. */
   authProxyUrl: string;
-  /** undefined when switched off */
+  /** Undefined if disabled. */
   adminUrl: string | undefined;
-  /** Whether this start made the first organization. */
+  /** Whether this start created the first organization. */
   isFirstStart: boolean;
   opened: Opened;
-  /** Takes no new requests, answers the open ones, and ends the signer. */
+  /** Stops accepting requests, completes the open ones, and stops the signer. */
   close(): Promise<void>;
 }
 
@@ -127,7 +127,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const opened = await openInstallation(config, logger, { command: "serve", ifEmpty, observers: metrics });
   const { database, signer, lock } = opened;
   const agreed = new AgreedClock({ machine: machineClock, database, log: logger });
-  // Whoever sets the time means it to count.
+  // A given clock is authoritative.
   if (options.clock === undefined) await agreed.start();
   const clock = options.clock ?? agreed.now;
   const { runner: runnerKind, ...tvc } = config.tvc;
@@ -142,7 +142,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const house = houseOf(capabilities);
   const registry = createRegistry(operations);
   const messages = messageServices(config.messages, config.dataDir, outbound);
-  // Port 0 is known only after listening, and the URL is told to others: they ask for it when they need it.
+  // With port 0, the URL is known only after listening, so others must read it when they need it.
   const info = { version, baseUrl: configuredUrl(config) };
   const services: Services = {
     outbound,
@@ -311,7 +311,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       listener.mount(ingest({ ses: createSesReceiver({ ...ses, database, outbound, clock, log: logger }) }));
     }
     const local = await listen(listener, config);
-    // Whoever begins a maintenance waits for the servers that are known to take requests.
+    // From here on, an operator who begins a maintenance waits for this server too.
     presence.start(local);
     let authProxyUrl = local;
     if (proxyPort !== undefined) {
@@ -404,7 +404,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   }
 }
 
-/** For commands of this machine. A full disk does not end a server that serves. */
+/** Writes the address for commands on this machine. If that fails, for example on a full disk, the server continues. */
 function tellAddress({ dataDir }: Config, baseUrl: string, log: Logger): void {
   const file = addressFileIn(dataDir);
   try {
@@ -430,7 +430,7 @@ function preparePrograms({ tvc }: Config, log: Logger): void {
   }
 }
 
-/** One that the operator has on a private address is asked by the client for what the operator named. */
+/** A CAPTCHA service on a private address needs the client that may reach those. */
 function captchaOf(
   turnstile: Config["turnstile"],
   { outbound, toOwnNetwork, log }: { outbound: OutboundClient; toOwnNetwork: OutboundClient; log: Logger },
@@ -439,11 +439,11 @@ function captchaOf(
   return createTurnstile(turnstile, isOfPrivateNetwork(turnstile.url) ? toOwnNetwork : outbound, log);
 }
 
-/** Whether nobody on another machine is meant to reach it. */
+/** Whether only this machine is meant to reach the server. */
 const isNearOnly = ({ host, publicUrl }: Config): boolean =>
   publicUrl === undefined && ["127.0.0.1", "::1", "localhost"].includes(host);
 
-/** By the name of the loopback address: passkeys are bound to names (WebAuthn Level 3, section 5.1.2), never to addresses. */
+/** Uses `localhost` for loopback addresses, because passkeys are bound to names (WebAuthn Level 3, section 5.1.2), never to addresses. */
 const consoleUrlOf = (baseUrl: string): string =>
   baseUrl.replace(/^http:\/\/(127\.0\.0\.1|\[::1\]):/, "http://localhost:");
 
@@ -457,7 +457,7 @@ interface Parts {
   log: Logger;
 }
 
-/** After the requests, how long the database and the jobs may take to end; either may hang. */
+/** How long the jobs and the database may take to stop after the requests are complete, because either may hang. */
 const CLOSE_DEADLINE_MS = 2_000;
 
 async function close({ listeners, admin, worker, clients, nodes, opened, log }: Parts): Promise<void> {
@@ -467,7 +467,7 @@ async function close({ listeners, admin, worker, clients, nodes, opened, log }: 
   });
   admin?.close();
   admin?.closeAllConnections();
-  // Requests that jobs wait for are cut off; the jobs go on elsewhere, or here after the next start.
+  // Abort the requests that jobs wait for. The jobs continue on other servers, or here after the next start.
   nodes.stop();
   const ended = Promise.all([worker.stop(), ...clients.map((client) => client.close())]).then(() =>
     opened.database.close(),
@@ -489,7 +489,7 @@ async function atMost(ms: number, work: Promise<unknown>, onLate: () => void): P
   clearTimeout(timer);
 }
 
-/** What a person at a terminal reads after a start. */
+/** The text that a terminal shows after a start. */
 export function banner(server: RunningServer, config: Config): string {
   const { baseUrl, consoleUrl, firstVisitUrl, isFirstStart } = server;
   const lines = [`Keystead ${version} serves ${baseUrl}`, ""];

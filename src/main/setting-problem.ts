@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { Compile } from "typebox/compile";
 import { inWords } from "../kernel/in-words.ts";
 
-/** What `describe` needs of a schema. */
+/** The parts of a schema that this file reads. */
 interface Schema {
   type?: string;
   minimum?: number;
@@ -14,14 +14,14 @@ interface Schema {
 }
 
 /**
- * What is wrong with the value of a setting, with the full path where that is in the middle of it, and what would fit; undefined
- * where nothing is. The value stays out of the text: it may be a passphrase or hold a password.
+ * The problem with a setting's value, and what would be valid; undefined if there is none. The text has the full path of a nested member, but
+ * never the value, which may be a passphrase or contain a password.
  */
 export function settingProblem(name: string, schema: TSchema, value: unknown): string | undefined {
   const validator = Compile(schema);
   if (validator.Check(value)) return undefined;
   const errors = validator.Errors(value);
-  // Before others: whoever misspells a name misses the right one as well.
+  // Unknown names come first, because a misspelled name also causes an error about the missing right one.
   const problem = errors.find(({ keyword }) => keyword === "additionalProperties") ?? errors[0];
   if (problem === undefined) return "does not fit";
   const { instancePath, schemaPath, message } = problem;
@@ -36,7 +36,7 @@ export function settingProblem(name: string, schema: TSchema, value: unknown): s
   return instancePath === "" ? text : `\`${within}\` ${text}`;
 }
 
-/** Of a JSON pointer (RFC 6901). */
+/** The parts of a JSON pointer (RFC 6901). */
 const partsOf = (pointer: string): string[] =>
   pointer
     .split("/")
@@ -46,7 +46,7 @@ const partsOf = (pointer: string): string[] =>
 const schemaAt = (schema: TSchema, path: string): Schema | undefined =>
   partsOf(path).reduce<Schema | undefined>((at, part) => at?.[part] as Schema | undefined, schema as Schema);
 
-/** What can be said in a few words, as all can that an operator is likely to get wrong. */
+/** What a schema accepts, if that can be said in a few words. This covers everything that an operator is likely to get wrong. */
 function fits(schema: Schema | undefined): string | undefined {
   if (schema?.enum) return `one of ${schema.enum.join(", ")}`;
   if (schema?.anyOf) {
@@ -64,11 +64,11 @@ function fits(schema: Schema | undefined): string | undefined {
   return [schema.type === "integer" ? "an integer" : "a number", ...range].join(" ");
 }
 
-/** Where a text stops being JSON. What is there is not repeated. */
+/** The position at which a text is invalid JSON, without quoting the text there. */
 export function placeInJson(text: string, { message }: Error): string {
   const told = /\((line \d+ column \d+)\)/.exec(message)?.[1];
   if (told !== undefined) return told;
-  // Of a token that is none it is not told. No token goes over the end of a line.
+  // The message for an unexpected token has no position, so find the first line whose addition causes it; no token spans lines.
   const lines = text.split("\n");
   const line = lines.findIndex((_, index) => hasBadToken(lines.slice(0, index + 1).join("\n")));
   return line === -1 ? "its end" : `line ${line + 1}`;

@@ -12,11 +12,11 @@ import type { Chain } from "../nodes/families.ts";
 import type { Nodes } from "../nodes/pool.ts";
 
 /**
- * `readiness` with warnings of sponsors' accounts that are poor on a chain, which change nothing of the status. Nobody waits for a chain:
- * what is told is what the last look found, and each answer has the next look begin when it is time.
+ * Adds warnings to `readiness` about sponsors' accounts with low balances on a chain. They do not affect the status. Answers never wait for a
+ * chain: they report the last known balances, and start the next check when it is due.
  *
- * @param addresses of the sponsors by the namespaces of CAIP-2
- * @param rentPaid the clusters of Solana on which they pay rent as well
+ * @param addresses the sponsors' addresses by CAIP-2 namespace
+ * @param rentPaid the Solana clusters on which they also pay rent
  */
 export function withSponsors(
   readiness: () => Promise<Readiness>,
@@ -49,7 +49,7 @@ export function withSponsors(
   };
   const lookAtAll = async () => {
     const of = await addresses();
-    // A chain that is away is told of elsewhere.
+    // Unavailable chains are reported elsewhere.
     await Promise.allSettled(
       chains.map(async (chain) => {
         const address = of[chain.slice(0, chain.indexOf(":"))];
@@ -60,7 +60,7 @@ export function withSponsors(
   return async () => {
     if (chains.length > 0 && clock() - lookedAt >= SPONSOR_LOOK_MS) {
       lookedAt = clock();
-      // Without a database or a signer there are no addresses, which is told of elsewhere too.
+      // Without a database or a signer, the addresses are unknown; that is reported elsewhere too.
       lookAtAll().catch(() => undefined);
     }
     return { ...(await readiness()), ...(warnings.size > 0 ? { warnings: Object.fromEntries(warnings) } : {}) };

@@ -1,2 +1,2 @@
-/** A reason not to start, in words for the operator: which setting, what is wrong, what would be right. */
+/** A reason not to start. The message tells the operator which setting is wrong, why, and what would be right. */
 export class StartProblem extends Error {}

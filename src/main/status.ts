@@ -5,30 +5,30 @@ import { createNodeClient } from "../nodes/node-client.ts";
 import type { Config } from "./config.ts";
 import { urlOf } from "./listening.ts";
 
-/** `keystead status`: what the server of this machine tells at its admin port. */
+/** `keystead status`: the state that this machine's server reports at its admin port. */
 
 export type Status =
   | { state: "none"; reason: string }
-  /** Something takes connections at its port, and answers nothing in time. */
+  /** Something accepts connections at the port but does not answer in time. */
   | { state: "silent"; reason: string }
-  /** There is no port to ask at. */
+  /** The admin port is disabled. */
   | { state: "unknown"; reason: string }
   | {
       state: "ready" | "not ready";
       version: string | undefined;
       uptimeSeconds: number | undefined;
-      /** By part; all of them are ready where it is empty. */
+      /** By part; empty if all parts are ready. */
       reasons: Record<string, string>;
       warnings: Record<string, string>;
-      /** Since when nothing is changed, and why. */
+      /** Since when changes are refused, and why. */
       maintenance: string | undefined;
       /** The sinks of the audit stream. */
       audit: NonNullable<Readiness["audit"]>;
-      /** Undefined where the database does not tell. */
+      /** Undefined if the database does not answer. */
       jobs: { waiting: number | undefined; dead: number | undefined };
     };
 
-/** As `systemctl status` has them, where it has any. */
+/** The same as those of `systemctl status`, where it defines them. */
 export const exitCodes: Readonly<Record<Status["state"], number>> = {
   ready: 0,
   "not ready": 2,
@@ -105,14 +105,14 @@ function statusFrom(
   };
 }
 
-/** Of all kinds together; undefined where the database did not tell: some jobs come back for ever, and wait. */
+/** The sum over all kinds. There are always waiting jobs, because some recur; so if there is none, the database did not answer: undefined. */
 function jobsIn(metrics: string, state: string): number | undefined {
   const samples = [...metrics.matchAll(/^keystead_jobs\{kind="[^"]{1,100}",state="(\w+)"\} (\d+)$/gm)];
   if (samples.length === 0) return undefined;
   return samples.reduce((sum, [, of, count]) => sum + (of === state ? Number(count) : 0), 0);
 }
 
-/** Of a sample in the text format of Prometheus. */
+/** The value of a sample in the text format of Prometheus. */
 function sampleIn(metrics: string, sample: string): number | undefined {
   const line = metrics.split("\n").find((each) => each.startsWith(`${sample} `));
   return line === undefined ? undefined : Number(line.slice(sample.length + 1));

@@ -9,10 +9,10 @@ import { relay } from "../providers/swaps/relay.ts";
 import { createSwaps } from "../providers/swaps/swaps.ts";
 import { isOfPrivateNetwork, operatorUrlProblem } from "./operator-url.ts";
 
-/** Who quotes swaps, on which terms, and what may be called for them, as the configuration file has it. */
+/** The configuration file's settings for swaps: the provider, the terms, and the contracts that may be called. */
 
 const Address = Type.String({ pattern: "^0x[0-9a-fA-F]{40}$" });
-/** A contract of an Ethereum chain, or a program of Solana. */
+/** A contract on an Ethereum chain, or a program on Solana. */
 const Contract = Type.String({ pattern: "^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$" });
 const Bps = Type.Integer({ minimum: 0, maximum: MAX_SWAP_FEE_BPS });
 const closed = { additionalProperties: false };
@@ -21,7 +21,7 @@ const TIMEOUT_MS = 10_000;
 const QUOTE_TTL_SECONDS = 60;
 const POLL_MS = 5000;
 const RELAY_URL = "https://api.relay.link";
-/** Where Relay swaps. */
+/** The chains on which Relay swaps. */
 const CHAINS = [
   ...(["eip155:1", "eip155:8453", "eip155:10", "eip155:42161", "eip155:137"] as const),
   ...(["eip155:56", "eip155:143", "eip155:4217"] as const),
@@ -58,7 +58,7 @@ export interface SwapSettings {
   terms: SwapTerms;
 }
 
-/** Undefined where no provider is named; `refuse` is told what is wrong with the setting, without its key. */
+/** Undefined if no provider is configured. `refuse` receives the problem with the setting, without its key. */
 export function swapSettingsOf(
   given: Static<typeof SwapSetting> | undefined,
   apiKey: string | undefined,
@@ -96,7 +96,7 @@ export function swapSettingsOf(
   };
 }
 
-/** As it is compared: a contract in lowercase, a program as it is. */
+/** The form in which it is compared: a contract in lowercase, a program unchanged. */
 function contractOn(chain: SwapChain, address: string, refuse: (problem: string) => never): string {
   if (address.startsWith("0x") === (chain === swapCluster)) {
     return refuse(
@@ -106,7 +106,7 @@ function contractOn(chain: SwapChain, address: string, refuse: (problem: string)
   return chain === swapCluster ? address : address.toLowerCase();
 }
 
-/** A provider on a private address is asked by the client for what the operator named, any other by the guarded one. */
+/** A provider on a private address needs the client that may reach those; others are called by the guarded client. */
 export function swapService(
   settings: SwapSettings | undefined,
   clients: { outbound: OutboundClient; toOwnNetwork: OutboundClient },

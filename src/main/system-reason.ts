@@ -1,4 +1,4 @@
-/** What is wrong with a file or an address, in words that follow on its name: plain, with neither an address nor a path. */
+/** The problem with a file or an address. The text continues a sentence that starts with its name, and contains neither an address nor a path. */
 export function systemReason({ code, message }: NodeJS.ErrnoException): string {
   return (code !== undefined && REASONS[code]) || `failed (${code ?? message})`;
 }

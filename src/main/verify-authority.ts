@@ -3,18 +3,18 @@ import { type Traced, traceAuthority } from "../engine/authority/provenance/trac
 import type { Reader } from "../storage/engine.ts";
 import { requireOrganization } from "./operators/operator.ts";
 
-/** What `keystead verify-authority` prints. */
+/** The output of `keystead verify-authority`. */
 export interface VerifiedAuthority extends Omit<Traced, "archivedBefore"> {
   organizationId?: string;
-  /** RFC 3339; activities that ended before may be in archives. Null where none was archived. */
+  /** RFC 3339; activities that ended before may be in archives. Null if none was archived. */
   archivedBefore: string | null;
 }
 
 /**
- * Looks for rows that say who may do what and that no activity accounts for.
+ * Finds rows that determine who may do what and that no activity explains.
  *
- * @param organizationId looks at this one and those below it; at all unless given
- * @throws StartProblem where there is no such organization
+ * @param organizationId checks this organization and those below it; all if undefined
+ * @throws StartProblem if there is no such organization
  */
 export async function verifyAuthority(read: Reader, organizationId: string | undefined): Promise<VerifiedAuthority> {
   if (organizationId !== undefined) await requireOrganization(read, organizationId);

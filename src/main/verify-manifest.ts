@@ -6,18 +6,18 @@ import { StartProblem } from "./config.ts";
 
 export interface VerifiedManifest {
   schema: Manifest["version"];
-  /** SHA-256, hex: what operators sign, with one more SHA-256. */
+  /** SHA-256 in hex. Operators sign the SHA-256 of this. */
   hash: string;
   namespace: Manifest["namespace"];
   pivot: Manifest["pivot"];
   manifestSet: { threshold: number; members: string[] };
-  /** Of an envelope alone. */
+  /** Only for an envelope. */
   approvals?: Verdicts;
 }
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
-/** @throws StartProblem for a file that cannot be read or holds no manifest, with what is wrong with it */
+/** @throws StartProblem with the problem if the file cannot be read or contains no manifest */
 export function verifyManifest(file: string): VerifiedManifest {
   try {
     const bytes = readFileSync(file);

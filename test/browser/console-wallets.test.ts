@@ -165,7 +165,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       });
       const [{ address }] = privateKeys[0].addresses;
       await goTo(page, "Private keys");
-      await page.getByRole("button", { name: `Export ${HOSTILE}` }).click();
+      await page.getByRole("button", { name: `Export ${HOSTILE_SHOWN}` }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("textbox").fill(HOSTILE);
       await dialog.getByRole("button", { name: "Export the private key" }).click();

@@ -11,7 +11,7 @@ import { Effect, newPolicy, PolicyParams, Warnings } from "./model.ts";
 import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
 
 const Target = Type.String({ maxLength: MAX_POLICY_LENGTH });
-/** The published schema marks nothing of a selector as required; one that lacks a part is refused all the same. */
+/** The published schema marks no part of a selector as required, but an incomplete selector is rejected. */
 const subjectAndOperator = {
   subject: Type.Optional(Type.String({ maxLength: 255 })),
   operator: Type.Optional(OneOf(selectorOperators)),

@@ -6,7 +6,7 @@ import type { Policy } from "../../policy/policy.ts";
 import { validatePolicy } from "../../policy/validate.ts";
 import { Effect } from "./model.ts";
 
-/** A policy that is tried out before it is stored: a new one, or one in the place of the stored one that it names. */
+/** A policy that is tried out before it is stored: a new one, or a replacement for the stored policy that `policyId` names. */
 export const DraftPolicy = Strict({
   policyId: Type.Optional(Id),
   effect: Effect,
@@ -16,12 +16,12 @@ export const DraftPolicy = Strict({
 });
 export type DraftPolicy = Static<typeof DraftPolicy>;
 
-/** What a draft of a new policy is called where others have their identifier. */
+/** The placeholder id of a draft of a new policy. */
 const DRAFT = "draft";
 
 /**
- * The policies as they would be with the draft: in the place of the one it names, or after all others, as a new one would stand. It is held to
- * the bounds of stored ones.
+ * The policies as they would be with the draft, which replaces the policy that it names or is added at the end as a new one. The limits for
+ * stored policies apply to the draft too.
  *
  * @throws KeysteadError POLICY_CONSENSUS_INVALID, POLICY_CONDITION_INVALID, POLICY_TIME_INVALID, RESOURCE_NOT_FOUND or QUOTA_EXCEEDED
  */

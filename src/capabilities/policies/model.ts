@@ -35,7 +35,7 @@ export const Policy = Type.Object(
 );
 export type Policy = Static<typeof Policy>;
 
-/** An extension of this server. */
+/** An extension of this server; the published API has no warnings. */
 export const Warnings = Type.Array(
   Type.Object({ policyId: Type.Optional(Type.String()), code: OneOf(warningCodes), message: Type.String() }),
   {

@@ -89,7 +89,7 @@ async function factsOfRequest(context: Context, tried: Pick<Proposal, "policies"
   return factsOf({ operation, version, intent, plan, organization, now, ...tried }, submitter, approvals);
 }
 
-/** A user's approval with the first of their credentials. */
+/** An approval by a user, made with their first credential. */
 async function approvalOf(read: Context["read"], organizationId: string, id: string) {
   const user = await loadUser(read, organizationId, id);
   const actor = await findVoter(read, organizationId, id);

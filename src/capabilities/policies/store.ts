@@ -3,7 +3,7 @@ import { timestampOf } from "../../engine/fields.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { Policy } from "./model.ts";
 
-/** What the texts of all policies of an organization take, as they are stored. */
+/** The stored size of the texts of all policies of an organization, in bytes. */
 export async function bytesOfPolicies(read: Reader, organizationId: string): Promise<number> {
   const texts = sql<number>`sum(octet_length(condition) + octet_length(consensus) + octet_length(notes)
     + coalesce(octet_length(time), 0))`;
@@ -11,7 +11,7 @@ export async function bytesOfPolicies(read: Reader, organizationId: string): Pro
   return Number((await rows.executeTakeFirst())?.bytes ?? 0);
 }
 
-/** All policies of the organization, or the one named. */
+/** All policies of the organization, or only the one with this id. */
 export async function findPolicies(read: Reader, organizationId: string, id?: string): Promise<Policy[]> {
   const rows = await read
     .selectFrom("policies")

@@ -10,7 +10,7 @@ const NOT_EXAMINED: PolicyWarning = {
   message: "Whether there are known traps in it is not told: to look takes too much work beside the other policies.",
 };
 
-/** Warnings about policies, stored or about to be, in their order. They take no more than half of the budget. */
+/** Warnings about each of the policies, stored or new, in the same order. The checks use at most half of the budget. */
 export async function warningsAboutAll(
   policies: readonly Omit<Policy, "policyId">[],
   budget: RequestBudget,
@@ -30,7 +30,7 @@ async function warningsAboutOne(policy: Omit<Policy, "policyId">, budget: Decisi
   }
 }
 
-/** The member of a result, which is absent where there is nothing to warn of. */
+/** The `warnings` member of a result; absent if there are none. */
 export function warningsOfPolicies(
   policyIds: readonly string[],
   warnings: readonly (readonly PolicyWarning[])[],

@@ -15,7 +15,7 @@ export const deletePrivateKeys = activity({
   async policyFacts({ intent: { privateKeyIds }, read, organization }) {
     const [id = "", second] = privateKeyIds;
     if (second === undefined) return signingKeyFacts(read, organization.id, id);
-    // No two have the same facts, so that none of up to a thousand need be read.
+    // No two keys have the same facts, so there is no need to read up to a thousand of them.
     return {
       get private_key(): never {
         throw new MissingFactError("the request is about several private keys; delete them one by one");

@@ -8,7 +8,7 @@ import { importRequestOf, takenImport, useUpImportKey } from "../../engine/keys/
 import { Address, AddressFormats, checkAddressFormatsOf, curves } from "./model.ts";
 import { addAddresses, addressesToProve, newPrivateKey } from "./store.ts";
 
-/** Raw secrets have 32 bytes; longer ones are told so by the signer, up to here. */
+/** Raw secrets have 32 bytes. Up to this limit, the signer rejects longer ones with a specific error. */
 const MAX_PLAINTEXT_BYTES = 256;
 const FIELD = "parameters.encryptedBundle";
 

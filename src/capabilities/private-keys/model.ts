@@ -42,7 +42,7 @@ export const PrivateKeyParams = Strict({
 });
 export type PrivateKeyParams = Static<typeof PrivateKeyParams>;
 
-/** A key that was just made. */
+/** A newly created key. */
 export const PrivateKeyResult = Type.Object({
   privateKeyId: Type.Optional(Type.String()),
   addresses: Type.Optional(Type.Array(Address)),
@@ -53,14 +53,14 @@ export const CreatePrivateKeysIntent = Strict({
   ...noExternalSigner,
 });
 
-/** @throws KeysteadError FIELD_INVALID naming the first address format that the key's curve cannot have */
+/** @throws KeysteadError FIELD_INVALID naming the first address format that the key's curve does not support */
 export function checkAddressFormats(privateKeys: readonly PrivateKeyParams[]): void {
   for (const [index, params] of privateKeys.entries()) {
     checkAddressFormatsOf(params, `parameters.privateKeys.${index}`);
   }
 }
 
-/** The same for one key, which stands at `where` in the request. */
+/** The same check for one key; `where` is its field in the request. */
 export function checkAddressFormatsOf(
   { curve, addressFormats }: Pick<PrivateKeyParams, "curve" | "addressFormats">,
   where: string,
@@ -73,7 +73,7 @@ export function checkAddressFormatsOf(
   }
 }
 
-/** The addresses of a key in the order asked; `publicKey` is compressed (Ed25519: its 32 bytes). */
+/** The addresses of a key in the order of the formats; `publicKey` is compressed (Ed25519: its 32 bytes). */
 export const addressesOf = (
   curve: Curve,
   publicKey: Uint8Array,
@@ -81,17 +81,17 @@ export const addressesOf = (
 ): { format: PrivateKeyParams["addressFormats"][number]; address: string }[] =>
   formats.map((format) => ({ format, address: deriveAddress(format, curve, publicKey) }));
 
-/** Hex of the form in which the API shows a public key: the uncompressed point, or the 32 bytes of Ed25519. */
+/** A public key in hex as the API shows it: the uncompressed point, or the 32 bytes of Ed25519. */
 export function shownPublicKey(curve: Curve, publicKey: Uint8Array): string {
   const shown = curve === "CURVE_ED25519" ? publicKey : decompressPublicKey(curve, publicKey);
   return Buffer.from(shown).toString("hex");
 }
 
-/** The compressed form of a public key that is stored as the API shows it; Ed25519 keys have one form. */
+/** The compressed form of a public key that is stored as the API shows it; Ed25519 keys have only one form. */
 export function compressedFromShown(curve: Curve, shown: string): Uint8Array {
   const bytes = Buffer.from(shown, "hex");
   if (curve === "CURVE_ED25519") return bytes;
-  // SEC 1, section 2.3.3: the prefix tells whether Y is odd.
+  // SEC 1, section 2.3.3: the prefix encodes whether Y is odd.
   const isOdd = ((bytes.at(-1) as number) & 1) === 1;
   return Buffer.concat([Buffer.of(isOdd ? 0x03 : 0x02), bytes.subarray(1, 33)]);
 }

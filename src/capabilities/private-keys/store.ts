@@ -10,10 +10,10 @@ import type { AddressReference } from "../../signer/protocol.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { type Address, addressesOf, type PrivateKey, type PrivateKeyParams, shownPublicKey } from "./model.ts";
 
-/** A key that the signer made or opened, as it is to be stored. */
+/** A key that the signer generated or imported, ready to be stored. */
 export type NewPrivateKey = KeyOfAuthority & { curve: Curve; addresses: ReturnType<typeof addressesOf> };
 
-/** Has the signer make keys for an organization, without storing anything. */
+/** Has the signer generate keys for an organization. Does not store them. */
 export async function generatePrivateKeys(
   {
     signer,
@@ -32,7 +32,7 @@ export async function generatePrivateKeys(
   return params.map((each, index) => newPrivateKey(ids[index] as string, each, keys[index] as (typeof keys)[number]));
 }
 
-/** What is to be stored of a key that the signer made or opened. */
+/** The data to store for a key that the signer generated or imported. */
 export function newPrivateKey(
   id: string,
   { privateKeyName, curve, addressFormats, privateKeyTags }: PrivateKeyParams,
@@ -51,14 +51,14 @@ export function newPrivateKey(
   };
 }
 
-/** The addresses of a new key, as the signer proves them. */
+/** The addresses of a new key, as references for the signer's app proofs. */
 export const addressesToProve = ({ id, curve, sealedKey, addresses }: NewPrivateKey): AddressReference[] =>
   addresses.map(({ format }) => ({
     key: { kind: "privateKey", keyId: id, curve, sealedKey: Buffer.from(sealedKey).toString("base64") },
     format,
   }));
 
-/** Stores where keys are found, once they are there. */
+/** Stores the addresses of keys that are already stored. */
 export async function addAddresses(
   tx: Transactor,
   organizationId: string,
@@ -77,11 +77,11 @@ export async function addAddresses(
   if (rows.length > 0) await tx.insertInto("private_key_addresses").values(rows).execute();
 }
 
-/** About what all private keys of an organization take with their addresses and tags. */
+/** The approximate size of all private keys of an organization with their addresses and tags, in bytes. */
 export const bytesOfPrivateKeys = (read: Reader, organizationId: string): Promise<number> =>
   bytesOfRows(read, organizationId, { private_keys: 512, private_key_addresses: 128, private_key_tag_members: 64 });
 
-/** All private keys, or the one named, with their addresses and tags. */
+/** All private keys, or only the one with this id, with their addresses and tags. */
 export async function findPrivateKeys(read: Reader, organizationId: string, id?: string): Promise<PrivateKey[]> {
   const keys = await read
     .selectFrom("private_keys")
@@ -120,7 +120,7 @@ export async function findPrivateKeys(read: Reader, organizationId: string, id?:
   }));
 }
 
-/** Whether a private key of the organization has an address, under any spelling. */
+/** Whether a private key of the organization has this address, in any spelling. */
 export async function hasPrivateKeyAt(read: Reader, organizationId: string, address: string): Promise<boolean> {
   const rows = await read
     .selectFrom("private_key_addresses")

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { Timestamp, timestampOf } from "../../engine/fields.ts";
 import type { BootProofRow } from "../../engine/proofs/boot-proofs.ts";
 
-/** The one part of this service that makes proofs. */
+/** The only part of this service that issues proofs. */
 export const APP_NAME = "signer";
 
 export const EphemeralKey = Type.String({
@@ -10,7 +10,7 @@ export const EphemeralKey = Type.String({
   description: "the 130 bytes of an app proof's publicKey in hex",
 });
 
-/** The names of the fields are those of the published clients; docs/guide/proofs.md says what stands in them here. */
+/** The field names are those that published clients expect; docs/guide/proofs.md describes their contents on this server. */
 export const BootProof = Type.Object(
   {
     ephemeralPublicKeyHex: Type.String(),

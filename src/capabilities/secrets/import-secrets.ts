@@ -6,7 +6,7 @@ import { findImportKeys, refuseImport, takenImport, useUpImportKey } from "../..
 import { keyOwnerOf } from "../../engine/keys/key-owner.ts";
 import { factsOfSecrets, fieldAt, ImportSecretsIntent, parseImport } from "./model.ts";
 
-/** A secret that the signer opened and sealed, with the import key that this took. */
+/** A secret that the signer decrypted and sealed, with the import key that it used up. */
 type Imported = NewSecret & { importId: string };
 
 export const importSecrets = activity({
@@ -34,7 +34,7 @@ async function prepare(context: PrepareContext<ImportSecretsIntent, "importSecre
   const owner = { organizationId: organization.id, userId: submitterId, purpose: "secret" } as const;
   const importKeys = await findImportKeys(read, owner, now);
   const imported: Imported[] = [];
-  // One after another: a long request leaves the signer room for others between them.
+  // One at a time, so that the signer can serve other requests in between.
   for (const [index, params] of parseImport(intent).entries()) {
     const { name, bundle, targetPublicKey, staticProperties } = params;
     const importKey =

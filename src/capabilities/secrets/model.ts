@@ -19,7 +19,7 @@ import type { HpkeMessage } from "../../signer/protocol.ts";
 
 export const EncryptionSuite = OneOf(["TRANSPORT_ENCRYPTION_SUITE_ENCLAVE_ENCRYPT_V1"]);
 
-/** Clients leave out a value that is empty; a key must be there. */
+/** Clients omit empty values. A key is required, which `parseKeyValues` checks. */
 const KeyValues = List(
   Strict({
     key: Type.Optional(Label),
@@ -47,13 +47,13 @@ const ExportSecretParams = Strict({
   secretId: Id,
   targetPublicKey: TargetPublicKey,
   encryptionSuite: EncryptionSuite,
-  /** What the client says about the export. It is stamped and kept with the activity, and means nothing here. */
+  /** The client's own notes on the export. They are stamped and stored with the activity, but the server does not interpret them. */
   requestContext: Type.Optional(KeyValues),
 });
 export const ExportSecretsIntent = Strict({ secrets: SomeOf(ExportSecretParams, MAX_SECRETS_PER_REQUEST) });
 export type ExportSecretsIntent = Static<typeof ExportSecretsIntent>;
 
-/** Never the secret itself. */
+/** Does not contain the secret itself. */
 export const SecretMetadata = Type.Object(
   {
     secretId: Type.String(),
@@ -67,7 +67,7 @@ export const SecretMetadata = Type.Object(
 );
 export type SecretMetadata = Static<typeof SecretMetadata>;
 
-/** The field of the secret at this place of a request. */
+/** The name of a field of the secret at this index in a request. */
 export const fieldAt = (index: number, name: string): string => `parameters.secrets.${index}.${name}`;
 
 /** A secret to import, parsed. */
@@ -79,7 +79,7 @@ export interface ImportedParams {
   staticProperties: StaticProperty[];
 }
 
-/** @throws KeysteadError FIELD_INVALID naming the first field that cannot be */
+/** @throws KeysteadError FIELD_INVALID naming the first invalid field */
 export function parseImport({ secrets }: ImportSecretsIntent): ImportedParams[] {
   const parsed = secrets.map(({ name, secretPayload, targetPublicKey, staticProperties = [] }, index) => ({
     name,
@@ -94,7 +94,7 @@ export function parseImport({ secrets }: ImportSecretsIntent): ImportedParams[] 
   return parsed;
 }
 
-/** The keys that secrets are exported to, in the order of the request. */
+/** The public keys to export secrets to, in the order of the request. */
 export function parseExport({ secrets }: ExportSecretsIntent): string[] {
   for (const [index, { requestContext = [] }] of secrets.entries()) {
     parseKeyValues(requestContext, fieldAt(index, "requestContext"));
@@ -104,7 +104,7 @@ export function parseExport({ secrets }: ExportSecretsIntent): string[] {
   );
 }
 
-/** Keys with their values, each there once. */
+/** Parses keys with their values; a key may occur only once. */
 function parseKeyValues(entries: Static<typeof KeyValues>, field: string): StaticProperty[] {
   const seen = new Set<string>();
   return entries.map(({ key, value = "" }, position) => {
@@ -116,7 +116,7 @@ function parseKeyValues(entries: Static<typeof KeyValues>, field: string): Stati
   });
 }
 
-/** @throws KeysteadError FIELD_INVALID naming the first that was there before; what is not given is passed over */
+/** @throws KeysteadError FIELD_INVALID naming the first value that repeats an earlier one; undefined values are skipped */
 export function refuseRepeated(values: readonly (string | undefined)[], fieldOf: (index: number) => string): void {
   const seen = new Set<string>();
   for (const [index, value] of values.entries()) {
@@ -127,9 +127,9 @@ export function refuseRepeated(values: readonly (string | undefined)[], fieldOf:
 }
 
 /**
- * What policies see of the secrets of a request. Several have no one set of properties: a policy that asks for them ends in an
- * error, by which it allows nothing and denies, so that each is asked for by itself. `asked` counts those that are not known too:
- * what is left of a request for several must not pass for a request for one.
+ * The facts that policies see about the secrets of a request. Several secrets have no single set of properties, so a policy that
+ * reads them fails: ALLOW policies then do not allow, and DENY policies deny. Such requests must be sent one secret at a time. `asked`
+ * also counts unknown secrets, so that a request for several, of which one is known, is not treated as a request for one.
  */
 export function factsOfSecrets(
   secrets: readonly { staticProperties: readonly StaticProperty[] }[],

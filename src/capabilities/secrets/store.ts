@@ -4,14 +4,14 @@ import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { SecretMetadata, StaticProperty } from "./model.ts";
 
-/** A secret as the signer needs it, and what policies see of it. */
+/** A secret with the data that the signer needs and the properties that policies see. */
 export interface StoredSecret {
   id: string;
   sealedSecret: Uint8Array;
   staticProperties: StaticProperty[];
 }
 
-/** The secrets of these ids that the organization has, in no particular order. */
+/** The organization's secrets among these ids, in no particular order. */
 export async function findSecrets(
   read: Reader,
   organizationId: string,
@@ -41,7 +41,7 @@ export async function requireSecrets(
   return ids.map((id) => known.get(id) ?? fail("RESOURCE_NOT_FOUND", { kind: "secret", id, organizationId }));
 }
 
-/** One page, newest first; ids are in the order of creation. */
+/** One page, newest first; ids sort by creation time. */
 export async function listSecretMetadata(read: Reader, organizationId: string, page: Page): Promise<SecretMetadata[]> {
   const rows = await pageOfSecrets(read, organizationId, page)
     .select(["id", "name", "static_properties", "created_at"])
@@ -54,7 +54,7 @@ export async function listSecretMetadata(read: Reader, organizationId: string, p
   }));
 }
 
-/** What the static properties on such a page take, as they are stored. */
+/** The stored size of the static properties on such a page, in bytes. */
 export async function bytesOfSecretMetadata(read: Reader, organizationId: string, page: Page): Promise<number> {
   const rows = await pageOfSecrets(read, organizationId, page)
     .select(sql<number>`octet_length(static_properties)`.as("bytes"))

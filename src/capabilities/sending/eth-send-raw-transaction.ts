@@ -20,7 +20,7 @@ import { lostFor } from "./evm/lost-nonce.ts";
 import { noteSend } from "./own-transactions.ts";
 
 const FIELD = "parameters.signedTransaction";
-/** Between two refusals; later ones are further apart. What a node has just taken in, others know by then. */
+/** The first pause after a rejection; later ones are longer. By then, all nodes know a transaction that one has just accepted. */
 const REFUSAL_PAUSE_MS = 1000;
 
 const Chain = OneOf(evmChains);
@@ -30,7 +30,7 @@ const Intent = Strict({
 });
 type Intent = Static<typeof Intent>;
 
-/** What is not in the request itself, and is found in it once. */
+/** Values that are derived from the request once. */
 const Plan = Type.Object({ caip2: Chain, from: Type.String(), transactionHash: Type.String() });
 
 export const ethSendRawTransaction = activity({
@@ -69,7 +69,7 @@ export const ethSendRawTransaction = activity({
       const outcome = await give(evm, intent, plan, { doubt, note });
       if (outcome.isKnown) return { done: { transactionHash } };
       const { reason, isInDoubt } = outcome;
-      // Another node may have it: what this one says is no answer.
+      // Another node may have it, so this rejection is not conclusive.
       if (isInDoubt) fail("CHAIN_UNAVAILABLE", { chain: caip2, reason });
       if (doubt) {
         const { nonce } = parse(intent).transaction;
@@ -88,13 +88,13 @@ export const ethSendRawTransaction = activity({
   },
 });
 
-/** A node may have it without having said so. It is told as refused only when no block can have it. */
+/** Stored while a node may have accepted the transaction without confirming it. It is then reported as refused only once no block can include it. */
 interface Doubt {
-  /** The newest block when it was given to a node first. */
+  /** The newest block when it was first sent to a node. */
   sinceBlock: number;
 }
 
-/** Gives it to the nodes, and keeps in mind whether one may have it. */
+/** Sends it to the nodes, and stores whether one may have it. */
 async function give(
   evm: EvmNodes,
   intent: Intent,
@@ -104,7 +104,7 @@ async function give(
   const signedTransaction = `0x${withoutPrefix(intent)}`;
   let isNoted = false;
   let mayBeOut = doubt !== undefined;
-  // Stored before a node has it: whoever comes after a crash must not take it for refused.
+  // Store the doubt before sending, so that after a crash nobody assumes that the transaction was refused.
   const beforeGiven = async () => {
     if (doubt) return;
     await note({ sinceBlock: await recentBlock(evm, caip2) });

@@ -40,7 +40,7 @@ const Intent = Strict({ ...common, calls: SomeOf(Strict(call), MAX_SENT_CALLS) }
 const IntentV1 = Strict({ ...common, ...call });
 type Intent = Static<typeof Intent>;
 
-/** What a call takes in a batch beside its data, and the signature and the head in all. */
+/** An allowance for each call in a batch besides its data, which also covers the batch's signature and header. */
 const CALL_BYTES = 1024;
 
 const Result = Type.Object({ sendTransactionStatusId: Type.String() });
@@ -138,7 +138,7 @@ function requireBits(bits: number, quantities: Record<string, string | undefined
   }
 }
 
-/** What is wanted, with what the caller leaves open left open. */
+/** The calls that the request describes; members that the caller omits stay undefined. */
 const wantedOf = (intent: Intent): WantedCalls => ({
   caip2: intent.caip2,
   account: intent.from.toLowerCase(),

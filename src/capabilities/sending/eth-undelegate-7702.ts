@@ -12,10 +12,10 @@ import { digitsOf, Plan, plannedFees, withinFeeCap } from "./evm/transaction.ts"
 import { planInTurn } from "./planning.ts";
 import { queueOwn } from "./store.ts";
 
-/** The interface does not know it for these. */
+/** The published API does not have this operation for the excluded chains. */
 const chains = evmChains.filter((chain) => chain !== "eip155:4217" && chain !== "eip155:42431");
 const NO_CODE = `0x${"00".repeat(20)}`;
-/** The transaction itself and the authorization; what is left is not paid. */
+/** Enough for the transaction and its authorization; unused gas is not paid for. */
 const GAS = "100000";
 
 const { from, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = accountFields;

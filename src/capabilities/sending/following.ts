@@ -5,25 +5,25 @@ import { MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { SentTransaction } from "./store.ts";
 
-/** What the jobs that follow sent transactions have in common, whatever their chain. */
+/** Shared by the jobs that follow sent transactions on all chains. */
 
 type Open = Pick<SentTransaction, "createdAt">;
 
-/** How long transactions rest when no node answers ... */
+/** The pause when no node answers ... */
 const AWAY_PAUSE_MS = 2000;
-/** ... and after a fault of our own. */
+/** ... and after an internal error. */
 const FAULT_PAUSE_MS = 10_000;
-/** Between two looks: as long as the youngest transaction has been on its way, up to this, ... */
+/** The pause between two rounds is the age of the youngest transaction, but at most this, ... */
 const USUAL_PAUSE_MS = 2000;
-/** ... and longer for those that have been on their way for very long: this part of that time, ... */
+/** ... and longer for very old transactions: this part of their age, ... */
 const PART_OF_AGE = 1 / 100;
 /** ... up to this. */
 const LONGEST_PAUSE_MS = MINUTE_MS;
-/** Lanes of this process whose last look failed, so that it is told once; it is forgotten now and then. */
+/** Lanes whose last round failed in this process, so that this is logged only once. Cleared when it grows too large. */
 const failing = new Set<string>();
 const MAX_FAILING = 10_000;
 
-/** Milliseconds between two looks at transactions, the youngest of which has been on its way for so long. */
+/** Milliseconds between two rounds; `youngestMs` is the age of the youngest transaction. */
 export function pauseFor(youngestMs: number, shortestMs: number): number {
   const usual = Math.min(USUAL_PAUSE_MS, Math.max(shortestMs, youngestMs));
   return Math.max(usual, Math.min(LONGEST_PAUSE_MS, youngestMs * PART_OF_AGE));
@@ -31,20 +31,20 @@ export function pauseFor(youngestMs: number, shortestMs: number): number {
 
 interface Following<One extends Open> {
   context: Pick<JobContext<object>, "payload" | "database" | "clock" | "log">;
-  /** By which the job is told from others. */
+  /** Identifies the job. */
   lane: string;
-  /** One look at the chain, which moves on what can be moved. Resolves to whether there is more that can be moved at once. */
+  /** Runs one round, which advances all transactions that it can. Resolves to whether more can be done immediately. */
   look: () => Promise<boolean>;
-  /** Those that are still to be followed, as far as the pause depends on them. */
+  /** The transactions that have not ended, with the members that the pause depends on. */
   openOf: (read: Reader) => Promise<readonly One[]>;
-  /** Since when one is on its way, where that is not since it was asked for; milliseconds. */
+  /** From when a transaction counts as in flight, if not from its creation; milliseconds. */
   since?: (one: One) => number;
-  /** Milliseconds until the next look; `youngestMs` is for how long the youngest has been on its way. */
+  /** Milliseconds until the next round; `youngestMs` is the age of the youngest transaction. */
   pauseAfter: (left: readonly One[], youngestMs: number) => number;
   enqueue: (tx: Transactor, now: number) => Promise<void>;
 }
 
-/** Looks once, and says when to look again; the job ends when there is nothing left to follow. */
+/** Runs one round and schedules the next. The job ends when nothing is left to follow. */
 export async function followOnce<One extends Open>({
   context: { payload, database, clock, log },
   lane,
@@ -63,7 +63,7 @@ export async function followOnce<One extends Open>({
     if (!failing.has(lane)) log.warn({ ...payload, reason }, "transactions on their way could not be followed");
     if (failing.size >= MAX_FAILING) failing.clear();
     failing.add(lane);
-    // No try counts: the pause stays short, however long they have been followed.
+    // A pause does not count as an attempt, so it stays short no matter how old the transactions are.
     if (error instanceof KeysteadError && error.isTransient) return { next: { do: "pause", inMs: AWAY_PAUSE_MS } };
     return { next: { do: "retry", inMs: FAULT_PAUSE_MS }, reason };
   }
@@ -74,14 +74,14 @@ export async function followOnce<One extends Open>({
   }
   return {
     next: { do: "finish" },
-    // One that was committed before this job could be queued again must not be left to nobody.
+    // A transaction that was committed while this job still existed did not queue another one, so check again here.
     record: async (tx) => {
       if ((await openOf(tx)).length > 0) await enqueue(tx, clock());
     },
   };
 }
 
-/** Does it with all of them, as many at a time as there are connections to a node; what fails is added to `problems`, and keeps none of the others. */
+/** Runs `act` for all items, as many at a time as a node allows connections. Errors are added to `problems` and do not stop the others. */
 export async function severalAtATime<T>(
   problems: unknown[],
   all: readonly T[],

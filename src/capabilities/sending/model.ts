@@ -1,13 +1,13 @@
 import { type Static, Type } from "typebox";
 
-/** Signed transactions on their way: what there is to know of one, whichever chain it is for. */
+/** The status and errors of sent transactions on all chains. */
 
 const sendStatuses = ["INITIALIZED", "BROADCASTING", "INCLUDED", "FAILED"] as const;
 export type SendStatus = (typeof sendStatuses)[number];
-/** Those in which it is still to be followed. */
+/** The statuses of transactions that have not ended. */
 export const openStatuses = ["INITIALIZED", "BROADCASTING"] as const satisfies readonly SendStatus[];
 
-/** A call that reverted, and why. */
+/** The calls that reverted, and why. */
 export const RevertChain = Type.Array(
   Type.Object(
     {
@@ -28,11 +28,11 @@ export const RevertChain = Type.Array(
   ),
 );
 
-/** Why a transaction was not sent, or what became of one that was. */
+/** Why a transaction was not sent, or why it failed on chain. */
 export const TxError = Type.Object(
   {
     message: Type.String(),
-    /** The outermost call first; the same in `eth`. */
+    /** The outermost call first; `eth` has the same. */
     revertChain: Type.Optional(RevertChain),
     eth: Type.Optional(Type.Object({ revertChain: RevertChain })),
     solana: Type.Optional(

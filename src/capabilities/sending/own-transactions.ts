@@ -1,7 +1,7 @@
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 
-/** Which transactions organizations themselves sent, by the hashes that chains know them by: the one place to ask. */
+/** Records which transactions the organizations themselves sent, by their hashes on chain. */
 
 /** A transaction that an activity of the organization sent. */
 export interface OwnSend {
@@ -12,7 +12,7 @@ export interface OwnSend {
   submittedAt: number;
 }
 
-/** Whose transaction it is that a chain knows by a hash. */
+/** The owner of a transaction hash. */
 export interface OwnTransaction {
   organizationId: string;
   caip2: string;
@@ -22,8 +22,8 @@ export interface OwnTransaction {
 }
 
 /**
- * Notes whose transaction it is, in the transaction that stores the activity or its signature. Of several activities the first one counts:
- * resolves to whether this is it.
+ * Records a transaction's owner, in the database transaction that stores the activity or its signature. If several activities send the same
+ * one, only the first is recorded. Resolves to whether this is the first.
  */
 export async function noteSend(tx: Transactor, { isSponsored, ...own }: OwnTransaction): Promise<boolean> {
   const noted = await insertOwn(tx, { ...own, sponsored: isSponsored ? 1 : 0 });
@@ -71,7 +71,7 @@ export async function findOwnSends(
   if (transactionHashes.length === 0) return new Map();
   const rows = await read
     .selectFrom("own_transactions as s")
-    // Of an activity that was archived, the row itself remembers both.
+    // When an activity is archived, both columns are copied to the row itself.
     .leftJoin("activities as a", (join) =>
       join.onRef("a.organization_id", "=", "s.organization_id").onRef("a.id", "=", "s.activity_id"),
     )

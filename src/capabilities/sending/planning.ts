@@ -3,21 +3,21 @@ import { MAX_PLANNED_AT_ONCE, MAX_WAITING_PLANS } from "../../kernel/limits.ts";
 import { Places } from "../../kernel/places.ts";
 
 /**
- * Asking nodes on a request: what a transaction takes, before anybody has decided on it, or what contracts hold. So many requests of one
- * organization do so at a time that they leave room for others; a few more wait. Who only looks takes no place from who sends.
+ * Limits the requests that call nodes before anybody has decided on them: to plan a transaction, or to list what contracts hold. Only so many
+ * of one organization run at a time that there is room for others, and a few more wait. Planning and listing have separate limits.
  */
 
 const RETRY_SECONDS = 1;
 
 /**
- * @param organization its parent's other sub-organizations count with it
- * @throws KeysteadError RATE_LIMITED where too many wait already, and whatever `ask` throws
+ * @param organization a parent and all its sub-organizations share one limit
+ * @throws KeysteadError RATE_LIMITED if too many wait already, and whatever `ask` throws
  */
 type InTurn = <T>(organization: { id: string; parentId: string | null }, ask: () => Promise<T>) => Promise<T>;
 
-/** What a transaction takes. */
+/** For planning a transaction. */
 export const planInTurn = turns();
-/** What contracts hold, for who lists it. */
+/** For listing what contracts hold. */
 export const listInTurn = turns();
 
 function turns(): InTurn {

@@ -43,7 +43,7 @@ import {
 } from "./solana/unsponsored.ts";
 import { addSend } from "./store.ts";
 
-/** In hex; larger ones than a packet takes are named with their size. */
+/** In hex. The bound is larger than a packet, so that the error for a transaction that is too large can state its size. */
 const UnsignedTransaction = Type.String({ minLength: 2, maxLength: 8 * MAX_SOLANA_TRANSACTION_BYTES });
 const common = {
   unsignedTransaction: UnsignedTransaction,
@@ -57,19 +57,19 @@ type Intent = Static<typeof Intent>;
 
 const Result = Type.Object({ sendTransactionStatusId: Type.String() });
 
-/** What is not in the request itself, or is in it in several spellings. */
+/** Values that are not in the request, or that requests may spell in several ways. */
 const Plan = Type.Object({
   caip2: OneOf(solanaChains),
-  /** Of the message that is signed, in base58; absent where the service pays and the request names none: it is fetched then. */
+  /** The message's blockhash in base58. Absent if the service pays and the request names none; it is then fetched before signing. */
   recentBlockhash: Type.Optional(Type.String()),
-  /** The addresses that `signWiths` names, in its order. */
+  /** The addresses of the keys in `signWiths`, in the same order. */
   signers: Type.Array(Type.String()),
-  /** Where the service pays. */
+  /** Present if the service pays. */
   sponsored: Type.Optional(SponsoredPart),
 });
 type Plan = Static<typeof Plan>;
 
-/** What the service pays for, in the record of uses of its key. */
+/** The purpose that is recorded for each use of the sponsor's key. */
 const PURPOSE = "sol_send_transaction";
 type Asked = "sign" | "signSponsorTransaction";
 
@@ -138,7 +138,7 @@ export const solSendTransaction = activity({
     const isSponsored = sponsored !== undefined;
     const own = { organizationId: organization.id, caip2, transactionHash };
     const isFirst = await noteSend(tx, { ...own, activityId, isSponsored });
-    // A sponsored one is signed anew where it is asked for again; the plan of another has the blockhash.
+    // A retry signs a sponsored transaction again with another blockhash. The blockhash of other transactions is fixed in the plan.
     if (!isFirst && namedBlockhash(intent) === undefined) refuseRepeated(caip2, { isTransient: isSponsored });
     await addSend(tx, {
       ...own,
@@ -159,7 +159,7 @@ export const solSendTransaction = activity({
   },
 });
 
-/** Of a transaction that its first signer pays for. */
+/** The plan of a transaction that its first signer pays for. */
 async function planOfOwn(
   solana: SolanaNodes,
   intent: Intent,
@@ -171,13 +171,13 @@ async function planOfOwn(
   return plan;
 }
 
-/** The one that the request names, or its transaction unless the service pays for it; undefined where this service chooses it. */
+/** The blockhash in the request or, unless the service pays, in its transaction; undefined if this service is to choose one. */
 const namedBlockhash = ({ unsignedTransaction, recentBlockhash, sponsor }: Intent): string | undefined =>
   recentBlockhash || sponsor !== true
     ? wantedBlockhash(parseUnsigned(unsignedTransaction), recentBlockhash)
     : undefined;
 
-/** As it is signed. */
+/** The transaction as it is signed. */
 function transactionOf(
   { unsignedTransaction }: Intent,
   { recentBlockhash, sponsored }: Plan,
@@ -204,7 +204,7 @@ async function prepare(context: PrepareContext<Intent, Asked, Plan, "solana">) {
   const { caip2, sponsored } = plan;
   const given = parseUnsigned(unsignedTransaction);
   const keys = await findSigners(read, organization.id, given, signWiths);
-  // What was decided on is that these sign; a key that has taken the name of another since does not.
+  // The decision was for these keys; another key that has one of the names now must not sign.
   if (keys.some((key, index) => solanaAddressOf(key) !== plan.signers[index])) fail("SIGNING_RESOURCE_NOT_FOUND", {});
   let signed = transactionOf(intent, plan);
   if (sponsored) {
@@ -217,7 +217,7 @@ async function prepare(context: PrepareContext<Intent, Asked, Plan, "solana">) {
   return { keys, signed: wireOf(signed) };
 }
 
-/** With the blockhash that is named, or with one that no activity of the organization has sent the same transaction with. */
+/** Has the sponsor sign with the named blockhash, or with one for which no activity of the organization has sent the same transaction. */
 async function signedBySponsor(
   context: PrepareContext<Intent, Asked, Plan, "solana">,
   sponsored: SponsoredPart,

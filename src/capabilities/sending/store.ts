@@ -16,7 +16,7 @@ import { refuseRepeated } from "./solana/blockhash.ts";
 import { enqueueFollowing as enqueueOnSolana } from "./solana/queue.ts";
 import { signatureOf } from "./solana/unsponsored.ts";
 
-/** For transactions of other capabilities, and those that the installation pays for. */
+/** For other capabilities that send transactions, and for sponsoring. */
 export { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "./awaiting.ts";
 export { batchError } from "./evm/batches.ts";
 export { withDataFee } from "./evm/data-fee.ts";
@@ -43,7 +43,7 @@ export { chooseBlockhash } from "./solana/blockhash.ts";
 export { additionsOf, planAdditions, requireSameRent, SponsoredPart } from "./solana/sponsored.ts";
 export { solanaAddressOf, wantedBlockhash } from "./solana/unsponsored.ts";
 
-/** Signed transactions on their way, as rows: whoever follows a chain moves them on, and each move is told in the same transaction. */
+/** Stores sent transactions. The jobs that follow a chain change their status; each change announces a webhook event in the same transaction. */
 
 export interface SentTransaction {
   organizationId: string;
@@ -53,17 +53,17 @@ export interface SentTransaction {
   status: SendStatus;
   /** Whether the installation pays for it. */
   isSponsored: boolean;
-  /** As it is given to nodes. */
+  /** The bytes that are sent to nodes. */
   signedTransaction: Uint8Array;
-  /** By which the chain knows it. */
+  /** The hash or signature that identifies it on chain. */
   transactionHash: string;
   error: TxError | undefined;
-  /** What whoever follows it remembers from one look to the next. */
+  /** What the following job stores between rounds. */
   progress: unknown;
-  /** When it was given to a node last; milliseconds. */
+  /** When it was last sent to a node; milliseconds. */
   sentAt: number | undefined;
   createdAt: number;
-  /** Whether others are followed only when it has come to its end. */
+  /** Whether other transactions wait for its end. */
   isAwaited?: boolean;
 }
 
@@ -72,16 +72,16 @@ export type NewSend = Pick<
   "organizationId" | "id" | "activityId" | "caip2" | "signedTransaction" | "transactionHash"
 > & {
   isSponsored?: boolean;
-  /** Whether it is for everybody, so that it does not count as the organization's. */
+  /** Whether it benefits everybody and so does not count toward the organization's limit. */
   isShared?: boolean;
-  /** What whoever follows it begins with. */
+  /** The initial state of the following job. */
   progress?: object;
   now: number;
 };
 
 /**
- * Stores a transaction that is signed and to be sent. The transaction must hold the organization's scope, so that its sends are
- * counted one after the other.
+ * Stores a transaction to send. The database transaction must hold the organization's scope, so that concurrent sends are counted one at a
+ * time.
  *
  * @throws KeysteadError QUOTA_EXCEEDED
  */
@@ -99,9 +99,10 @@ export async function addSend(tx: Transactor, send: NewSend): Promise<void> {
 }
 
 /**
- * Queues a transaction that its account itself signs and pays for. The transaction must hold the organization's scope, as for `addSend`.
+ * Queues a transaction that its account itself signs and pays for. The database transaction must hold the organization's scope, as for
+ * `addSend`.
  *
- * @param progress what whoever follows it begins with, beside the account
+ * @param progress the initial state of the following job, besides the account
  * @throws KeysteadError QUOTA_EXCEEDED
  */
 export async function queueOwn(
@@ -109,29 +110,29 @@ export async function queueOwn(
   { caip2, from }: Pick<Plan, "caip2" | "from">,
   { progress, ...send }: Pick<NewSend, "organizationId" | "id" | "activityId" | "progress" | "now">,
 ): Promise<void> {
-  // It is signed when its turn comes to take a nonce.
+  // The transaction is signed later, when it gets its nonce.
   const unsigned = { signedTransaction: Buffer.alloc(0), transactionHash: "" };
   await addSend(tx, { ...send, ...unsigned, caip2, progress: { from, ...progress } });
   await enqueueFollowing(tx, { organizationId: send.organizationId, caip2, from }, send.now);
 }
 
-/** A transaction of Solana for another capability. */
+/** A Solana transaction of another capability. */
 export interface SolanaSend {
   organization: { id: string; parentId: string | null };
-  /** As `get_send_transaction_status` takes it. */
+  /** The id that `get_send_transaction_status` expects. */
   id: string;
   activityId: string;
   caip2: SolanaChain;
-  /** Whether the installation pays for it: then its cost is to be counted beside. */
+  /** Whether the installation pays for it; the caller must then count its cost. */
   isSponsored: boolean;
   now: number;
 }
 
 /**
- * Queues one that is signed. The transaction must hold the organization's scope, as for `addSend`.
+ * Queues a signed one. The database transaction must hold the organization's scope, as for `addSend`.
  *
  * @param signed the wire transaction
- * @throws KeysteadError SEND_REPEATED where the organization has sent the very same before; QUOTA_EXCEEDED
+ * @throws KeysteadError SEND_REPEATED if the organization has sent an identical one before; QUOTA_EXCEEDED
  */
 export async function queueSigned(
   tx: Transactor,
@@ -147,7 +148,7 @@ export async function queueSigned(
   await enqueueOnSolana(tx, { organizationId, caip2 }, now);
 }
 
-/** Stores one that is never signed nor sent, and why. */
+/** Stores one that is neither signed nor sent, as FAILED with this error. */
 export async function storeUnsent(
   tx: Transactor,
   { organization, id, activityId, caip2, isSponsored, now }: SolanaSend,
@@ -165,14 +166,14 @@ export async function requireSend(read: Reader, organizationId: string, id: stri
   return row ? sendOf(row) : fail("RESOURCE_NOT_FOUND", { kind: "sent transaction", id, organizationId });
 }
 
-/** The organization's transactions for a chain that are still to be followed, the oldest first; those of one activity in their order. */
+/** The organization's transactions on a chain that have not ended, the oldest first; those of one activity in their order. */
 export async function findOpenSends(read: Reader, organizationId: string, caip2: string): Promise<SentTransaction[]> {
   const rows = await selectOpen(read, { organizationId, caip2 });
-  // Sorted here: asked for an order, SQLite would rather look through the whole organization.
+  // Sorted here, because with an ORDER BY SQLite would scan all transactions of the organization.
   return rows.map(sendOf).sort(byRequest);
 }
 
-/** Since when those are on their way: for whoever needs no more of them. */
+/** The times at which those were created, for callers that need nothing else. */
 export async function openTimes(
   read: Reader,
   organizationId: string,
@@ -182,34 +183,34 @@ export async function openTimes(
   return rows.map(({ created_at: createdAt }) => ({ createdAt }));
 }
 
-/** Activities of one millisecond do not mix: what one does after its first transaction needs what that one did. */
+/** Keeps the transactions of an activity together even if another has the same time, because later ones depend on the first. */
 const byRequest = (a: SentTransaction, b: SentTransaction): number =>
   a.createdAt - b.createdAt || textOrder(a.activityId, b.activityId) || partOf(a) - partOf(b) || textOrder(a.id, b.id);
 const textOrder = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const partOf = ({ progress }: SentTransaction): number => (progress as { part?: number } | undefined)?.part ?? 0;
 
 /**
- * By which the chain knows a transaction, where that may be told. On Solana it is the signature of whoever pays. While no node was given
- * what the sponsor signed, nobody learns it: the sender, who has the message and can sign it too, would have it executed at the sponsor's
- * cost after it was counted as costing nothing.
+ * The hash of a transaction, if it may be shown. On Solana it is the payer's signature. The sponsor's signature stays secret until the
+ * transaction is first sent to a node. Otherwise the sender, who has the message and can sign it too, could have it executed at the sponsor's
+ * cost after it has failed and was counted as free.
  */
 export function toldHash({ caip2, isSponsored, status, sentAt, transactionHash }: SentTransaction): string | undefined {
   const isKept = isSponsored && caip2.startsWith("solana:") && status !== "INCLUDED" && sentAt === undefined;
   return isKept || transactionHash === "" ? undefined : transactionHash;
 }
 
-/** What becomes of a transaction that is followed. */
+/** A change of a transaction's status. */
 export type Move =
   | ({ to: "BROADCASTING"; progress: object } & Partial<SignedAs>)
   | { to: "INCLUDED"; error?: TxError; transactionHash?: string }
   | { to: "FAILED"; error: TxError };
 
-/** A transaction as it is signed now, where that can change: another fee, another nonce. */
+/** The signed form of a transaction, which changes when it gets another fee or nonce. */
 export type SignedAs = Pick<SentTransaction, "signedTransaction" | "transactionHash">;
 
 /**
- * Moves a transaction on and tells webhooks of it. One that somebody else has moved, signed or sent meanwhile stays as it is: whoever
- * comes second changes nothing and tells nothing. Resolves to whether this call has moved it.
+ * Changes a transaction's status and announces that to webhooks. If another process has changed, signed or sent the transaction since it was
+ * read, nothing is changed or announced. Resolves to whether this call changed it.
  */
 export async function moveSend(
   tx: Transactor,
@@ -237,8 +238,8 @@ export async function moveSend(
 }
 
 /**
- * Has other bytes sent for a transaction that is on its way already: whoever is told of its end need not know. Resolves to false
- * where somebody else has done so meanwhile, or has sent those that it had.
+ * Replaces the bytes of a transaction that is in flight. No webhook event is announced. Resolves to false if another process has replaced or
+ * sent the bytes since they were read.
  */
 export async function replaceSigned(
   tx: Transactor,
@@ -279,8 +280,8 @@ async function announceMove(
 }
 
 /**
- * Notes that a transaction was given to a node, and what there is to remember of it. Resolves to when, as it is stored; undefined where
- * somebody else has moved, signed or sent it meanwhile.
+ * Records that a transaction was sent to a node, and the state of the following job. Resolves to the recorded time; undefined if another
+ * process has changed, signed or sent the transaction since it was read.
  */
 export async function noteSent(
   tx: Transactor,
@@ -288,13 +289,13 @@ export async function noteSent(
   progress: object,
   now: number,
 ): Promise<number | undefined> {
-  // Later than the time before, so that each note is told from the one before it.
+  // Always later than the previous time, so that `isAsRead` can tell the two records apart.
   const sentAt = Math.max(now, (send.sentAt ?? 0) + 1);
   const noted = await updateSent(tx, { ...readAs(send), progress: JSON.stringify(progress), sentAt, now });
   return noted.length > 0 ? sentAt : undefined;
 }
 
-/** Puts right what is known of a transaction that a block has: after a reorganization that may be another one than before. */
+/** Corrects the hash and error of an INCLUDED transaction, which may differ after a reorganization. */
 export async function correctIncluded(
   tx: Transactor,
   send: SentTransaction,
@@ -309,7 +310,7 @@ export async function correctIncluded(
   });
 }
 
-/** A row as it was read: what changes it holds only where it is still so. */
+/** The values of a row as they were read. Changes apply only while the row still has them. */
 const readAs = ({ organizationId, id, transactionHash, sentAt }: SentTransaction): ReadAs => ({
   organizationId,
   id,
@@ -397,7 +398,7 @@ const insertSend = preparedWrite<
     .returning("id"),
 );
 
-/** Holds for the row alone as long as it is what was read. */
+/** Matches the row only while it is unchanged since it was read. */
 const isAsRead = (row: ReadAs, status: SendStatus) => (is: ExpressionBuilder<Schema, "send_transactions">) =>
   is.and([
     is("organization_id", "=", row.organizationId),

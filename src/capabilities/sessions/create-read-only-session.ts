@@ -39,7 +39,7 @@ export const createReadOnlySession = activity({
   }),
 });
 
-/** What the credential that a session is made with is looked up by. */
+/** The claims that identify the credential of a session: its type, its key and its id. */
 async function keyOfCredential(
   read: Reader,
   organizationId: string,
@@ -58,7 +58,7 @@ async function keyOfCredential(
     .where("organization_id", "=", organizationId)
     .where("id", "=", credentialId)
     .execute();
-  // Whoever asked may have voted long before others; the credential may be gone by then.
+  // If others approve the activity much later, the submitter's credential may have been deleted since.
   if (!passkey) return fail("RESOURCE_NOT_FOUND", { kind: "credential", id: credentialId, organizationId });
   return { with: "passkey", ...passkey, credentialId };
 }

@@ -12,7 +12,7 @@ import { addIssuedKey, issuedKeyFields, issueKey } from "./store.ts";
 const Intent = Strict({ ...issuedKeyFields, userId: Type.Optional(Id) });
 const { invalidateExisting: _, ...fieldsOfV1 } = issuedKeyFields;
 const IntentV1 = Strict({ ...fieldsOfV1, email: Email });
-/** The address that the first version names its user by stays with the newest form of it. */
+/** Version 1 names the user by email address, which is kept when the intent is upgraded to the newest version. */
 type Intent = Static<typeof Intent> & { email?: string };
 
 const Result = Type.Object({

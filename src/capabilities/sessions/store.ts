@@ -19,7 +19,7 @@ import type { SessionClaims } from "../../signer/statements.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { SessionProfile } from "./model.ts";
 
-/** The profiles that sessions of an organization may be issued with, which are its parent's, or the one named. */
+/** The session profiles of an organization, or for a sub-organization those of its parent; all, or only the one with this id. */
 export async function findSessionProfiles(
   read: Reader,
   organization: Organization,
@@ -43,7 +43,7 @@ export async function findSessionProfiles(
   }));
 }
 
-/** What every way of signing in ends with: a key for a while, and what its client is told of it. */
+/** The last step of every sign-in: a session key that expires, and the session token or bundle that the client receives. */
 
 export interface Terms {
   expirationSeconds: number;
@@ -51,7 +51,7 @@ export interface Terms {
 }
 
 /**
- * How long a session lasts and what it is limited to.
+ * The lifetime of a session and the profile that limits it.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND for a profile that neither the organization nor its parent has
  */
@@ -75,21 +75,21 @@ async function termsOf(
   return { expirationSeconds: seconds, profile: { id, name, scope } };
 }
 
-/** The key that a client means to stamp with, in the forms that clients send. */
+/** The public key that a client will stamp with. */
 export const SessionPublicKey = Type.String({
   pattern: "^0[23][0-9a-fA-F]{64}$",
   description: "a P-256 public key in hex: 33 bytes compressed",
 });
 
-/** @throws KeysteadError FIELD_INVALID for what is no point of the curve */
+/** @throws KeysteadError FIELD_INVALID if it is not a point of the curve */
 const sessionPublicKeyOf = (publicKey: string, field: string): string =>
   normalizePublicKey("API_KEY_CURVE_P256", publicKey) ??
   fail("FIELD_INVALID", { field, reason: "must be a point of the curve P-256" });
 
-/** `<what> - <RFC 3339>`, for sessions that were given no name. */
+/** The default name of a session: `<what> - <RFC 3339>`. */
 const sessionName = (what: string, now: number): string => `${what} - ${new Date(now).toISOString()}`;
 
-/** What every login with a key of one's own is asked with. */
+/** The parameters common to all logins with a key pair of the client's own. */
 export const loginFields = {
   publicKey: SessionPublicKey,
   expirationSeconds: Type.Optional(Seconds),
@@ -107,11 +107,11 @@ interface LoginIntent {
 export const checkLogin = ({ publicKey }: LoginIntent): void =>
   void sessionPublicKeyOf(publicKey, "parameters.publicKey");
 
-/** A login of a user who is known. */
+/** A login whose user has been identified. */
 export interface Login {
   userId: string;
   terms: Terms;
-  /** The token that tells the client of it. */
+  /** The signed session token for the client. */
   session: string;
 }
 
@@ -129,7 +129,7 @@ export async function prepareLogin(
   };
 }
 
-/** Adds the key of a login. */
+/** Adds the session key of a login to its user. */
 export function addLogin(
   draft: Draft,
   { userId, terms }: Login,
@@ -141,7 +141,7 @@ export function addLogin(
   addKey(draft, userId, key, terms, invalidateExisting, now);
 }
 
-/** What every sign-in is asked with that gives a fresh key, encrypted to `targetPublicKey`. */
+/** The parameters common to all sign-ins that issue a new key, encrypted to `targetPublicKey`. */
 export const issuedKeyFields = {
   targetPublicKey: TargetPublicKey,
   apiKeyName: Type.Optional(Label),
@@ -155,10 +155,10 @@ interface IssuedKeyIntent {
   invalidateExisting?: boolean;
 }
 
-/** A fresh key whose secret nobody keeps. */
+/** A newly generated key. The server does not keep its secret. */
 export interface IssuedKey {
   publicKey: string;
-  /** The secret, encrypted, as clients take it. */
+  /** The encrypted secret in the format that clients expect. */
   credentialBundle: string;
   terms: Terms;
 }
@@ -174,7 +174,7 @@ export async function issueKey(
   return { publicKey, credentialBundle: credentialBundleOf(message), terms };
 }
 
-/** Adds the key that was issued; `what` is its name where the request gives none. */
+/** Adds the issued key to its user; `what` begins the default name if the request has none. */
 export function addIssuedKey(
   draft: Draft,
   userId: string,
@@ -203,7 +203,7 @@ interface Preparing {
   organization: Organization;
 }
 
-/** What a client is told of its session; `publicKey` as the client sent it, `now` in milliseconds. */
+/** The session token for the client; `publicKey` is spelled as the client sent it, `now` is in milliseconds. */
 function signSession(
   signer: ServiceSigner,
   organization: Pick<Organization, "id">,
@@ -222,6 +222,6 @@ function signSession(
   return signSessionToken(signer, claims);
 }
 
-/** A session's key, encrypted, as clients take it. */
+/** A session's encrypted key in the format that clients expect. */
 const credentialBundleOf = ({ encappedPublic, ciphertext }: HpkeMessage): string =>
   credentialBundle({ encapped: Buffer.from(encappedPublic, "hex"), ciphertext: Buffer.from(ciphertext, "hex") });

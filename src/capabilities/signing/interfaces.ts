@@ -9,12 +9,12 @@ import type { Reader } from "../../storage/engine.ts";
 import type { InterfaceType } from "../smart-contract-interfaces/model.ts";
 import { findInterface, readInterface } from "../smart-contract-interfaces/store.ts";
 
-/** What the stored interfaces of contracts and programs make of a transaction's calls. */
+/** Decodes a transaction's calls by the interfaces that the organization stored for contracts and programs. */
 
 const contractAt = parsedInterfaces("SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM", parseContractInterface);
 const programAt = parsedInterfaces("SMART_CONTRACT_INTERFACE_TYPE_SOLANA", parseProgramInterface);
 
-/** The call that `data` is by the interface that the organization stored for `to`, if there is one and it fits. */
+/** Decodes `data` as a call of the contract at `to`; undefined if the organization stored no interface for it or it does not match. */
 export async function callOf(
   read: Reader,
   organizationId: string,
@@ -49,9 +49,9 @@ export async function programInterfaces(
   return found;
 }
 
-/** Looks up an organization's interface of one type by its address, parsed; those used lately are remembered. */
+/** Looks up an organization's interface of one type by address and parses it. Recently used ones are cached. */
 function parsedInterfaces<Parsed extends object>(type: InterfaceType, parse: (json: string, field: string) => Parsed) {
-  // By id alone: an interface never changes under its id.
+  // The id is enough as the key: interfaces are immutable.
   const remembered = recentlyUsed<Parsed>({
     entries: MAX_CACHED_INTERFACES,
     bytes: MAX_CACHED_INTERFACE_BYTES,
@@ -65,7 +65,7 @@ function parsedInterfaces<Parsed extends object>(type: InterfaceType, parse: (js
     const json = await readInterface(read, organizationId, id);
     if (json === undefined) return undefined;
     const parsed = parse(json, "smartContractInterface");
-    // A transaction may name thirty programs, and the largest interface takes a good part of what one turn may.
+    // A transaction may name thirty programs, and parsing the largest interface blocks the event loop for nearly as long as one turn may.
     await setImmediate();
     remembered.set(id, parsed);
     return parsed;

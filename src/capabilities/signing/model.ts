@@ -6,11 +6,11 @@ import type { Reader } from "../../storage/engine.ts";
 import { callOf, programInterfaces } from "./interfaces.ts";
 
 export { interfaceOfContract } from "./interfaces.ts";
-/** How other capabilities name the keys that they sign with, and have them sign. */
+/** The interface for other capabilities: how to name a signing key and sign with it. */
 export { SignWith } from "./payloads.ts";
 export { askSigner } from "./sign.ts";
 
-/** What policies see of a transaction that `from` signs, by the interface that the organization stored for the contract. */
+/** The facts that policies see about a transaction that `from` signs; calls are decoded by the contract's stored interface. */
 export async function ethereumTransactionFacts(
   read: Reader,
   organizationId: string,
@@ -21,7 +21,7 @@ export async function ethereumTransactionFacts(
   return { eth: { tx: ethereumFacts(transaction, from, call) } };
 }
 
-/** The same of a Solana transaction, by the interfaces that the organization stored for its programs. */
+/** The same for a Solana transaction; instructions are decoded by the programs' stored interfaces. */
 export async function solanaTransactionFacts(
   read: Reader,
   organizationId: string,

@@ -8,7 +8,7 @@ import { fail } from "../../kernel/errors.ts";
 import { MAX_PAYLOAD_LENGTH, MAX_TYPED_DATA_LENGTH } from "../../kernel/limits.ts";
 import type { SignerHash } from "../../signer/protocol.ts";
 
-/** From the payload of a request to the bytes that are signed. */
+/** Decodes the payload of a request into the bytes to sign. */
 
 export const PayloadEncoding = OneOf([
   "PAYLOAD_ENCODING_HEXADECIMAL",
@@ -37,10 +37,10 @@ const signerHashes: Record<Hash, SignerHash> = {
 };
 
 /**
- * The bytes of a payload before its hash function: what hex or text stand for, or the 32-byte digest of the Ethereum
- * encodings, which take no hash function beyond their own.
+ * The bytes of a payload before the hash function is applied: the decoded hex or text, or the 32-byte digest of the Ethereum
+ * encodings, which allow no hash function besides their own.
  *
- * @param spend told before typed data is hashed how many blocks of Keccak-256 come next; it may throw
+ * @param spend called before typed data is hashed, with the number of Keccak-256 blocks to come; it may throw
  * @throws KeysteadError FIELD_INVALID naming `field` or `parameters.hashFunction`
  */
 export function decodePayload(
@@ -80,7 +80,7 @@ function requireNoHash(encoding: Encoding, hashFunction: Hash): void {
 }
 
 /**
- * The hash that the signer applies, once it is known which curve signs.
+ * The hash that the signer applies for a key of this curve.
  *
  * @throws KeysteadError FIELD_INVALID
  */

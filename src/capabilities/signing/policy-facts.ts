@@ -7,7 +7,7 @@ import type { Eip712Facts } from "../../policy/facts.ts";
 import type { RawSigning } from "./sign.ts";
 import { signingKeyFacts } from "./store.ts";
 
-/** What policies see of a request to sign: the key, and what the payload says where its encoding has a meaning. */
+/** The facts that policies see about a request to sign: the key, and the decoded payload if its encoding is a structured one. */
 export async function signingFacts(
   { read, organization }: Omit<PolicyFactsContext<unknown>, "intent">,
   signing: RawSigning,
@@ -28,7 +28,7 @@ function ethereumFacts({ payloads, encoding, fieldOf }: RawSigning): PolicyFacts
   return undefined;
 }
 
-/** Several payloads have no one meaning. A policy that asks for it ends in an error: it allows nothing, and denies. */
+/** Several payloads have no single content. A policy that reads it fails: ALLOW policies then do not allow, and DENY policies deny. */
 function meaningOfSeveral(encoding: RawSigning["encoding"]): PolicyFacts["eth"] {
   if (encoding === "PAYLOAD_ENCODING_EIP712") {
     return {
@@ -49,7 +49,7 @@ function meaningOfSeveral(encoding: RawSigning["encoding"]): PolicyFacts["eth"] 
 
 const SEVERAL_PAYLOADS = "the request has several payloads; have them signed one by one";
 
-/** A member of the message is what the payload declares it to be, as the contract must declare it too for the hash to be the same. */
+/** The message's types can be trusted as the payload declares them: the contract must declare the same types, or its hash would differ. */
 function typedDataFacts(data: TypedData): Eip712Facts {
   const { name, version, chainId, verifyingContract } = standardDomain(data);
   return {

@@ -9,7 +9,7 @@ import { askSigner, type Signature } from "./sign.ts";
 import { findSigningKey, lookUpSigningKey, requireSameKey, signingKeyFacts } from "./store.ts";
 import { type ChainTransaction, parseTransactionOf, type SigningTask, transactionTypes } from "./transactions.ts";
 
-/** The largest kind of all, in hex; each chain has its own bound below. */
+/** In hex. The bound is that of the largest kind, a PSBT; each chain's parser has a bound of its own. */
 const UnsignedTransaction = Type.String({ minLength: 2, maxLength: 2 * MAX_PSBT_BYTES + 2 });
 const TransactionType = OneOf(transactionTypes);
 
@@ -58,11 +58,11 @@ export const signTransaction = activity({
   },
 });
 
-/** The parsing of a longer transaction is a piece of work that takes its turn, and so is putting it together. */
+/** Parsing or assembling a longer transaction blocks the event loop noticeably, so the organization must wait its turn for it. */
 const LONG_TRANSACTION_LENGTH = 16 * 1024;
 const isLong = ({ unsignedTransaction }: Intent): boolean => unsignedTransaction.length > LONG_TRANSACTION_LENGTH;
 
-/** By the requests that they came in: a transaction is parsed once for its check, for policies and for signing. */
+/** Parsed transactions by intent, so that check, policies and signing parse a transaction only once. */
 const parsed = new WeakMap<Intent, ChainTransaction>();
 
 function transactionOf(intent: Intent): ChainTransaction {

@@ -6,13 +6,13 @@ import type { Scheme, SignerHash } from "../../signer/protocol.ts";
 import { decodePayload, hashFor } from "./payloads.ts";
 import { findSigningKey, type SigningKey, schemeOf } from "./store.ts";
 
-/** A request to sign, whichever operation it came by. */
+/** A request to sign payloads, from any of the signing operations. */
 export interface RawSigning {
   signWith: string;
   payloads: readonly string[];
   encoding: Parameters<typeof decodePayload>[0];
   hashFunction: Parameters<typeof decodePayload>[1];
-  /** Where the payload of this index stands in the request. */
+  /** The name of the field of the payload at this index in the request. */
   fieldOf: (index: number) => string;
 }
 
@@ -27,7 +27,7 @@ export interface Signed {
   signatures: Signature[];
 }
 
-/** @throws KeysteadError FIELD_INVALID: what can be said of the payloads without the key */
+/** @throws KeysteadError FIELD_INVALID if a payload is invalid for every key */
 export function checkPayloads({ payloads, encoding, hashFunction, fieldOf }: RawSigning): Uint8Array[] {
   let spent = 0;
   const spend = (blocks: number, field: string) => {
@@ -39,7 +39,7 @@ export function checkPayloads({ payloads, encoding, hashFunction, fieldOf }: Raw
   return payloads.map((payload, index) => decodePayload(encoding, hashFunction, payload, fieldOf(index), spend));
 }
 
-/** Has the signer sign; nobody sees the signatures before the activity is stored. */
+/** Has the signer sign. The signatures are returned to the client only after the activity is stored. */
 export async function signPayloads(context: SigningContext, signing: RawSigning): Promise<Signed> {
   const key = await findSigningKey(context.read, context.organization.id, signing.signWith);
   const payloads = checkPayloads(signing);
@@ -49,7 +49,7 @@ export async function signPayloads(context: SigningContext, signing: RawSigning)
 
 type SigningContext = Pick<PrepareContext<unknown, "sign">, "organization" | "signer" | "read">;
 
-/** One request to the signer; the signatures come in the order of the payloads. */
+/** Sends one request to the signer. The signatures are in the order of the payloads. */
 export async function askSigner(
   { organization, signer }: Pick<SigningContext, "organization" | "signer">,
   { reference }: SigningKey,

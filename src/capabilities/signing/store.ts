@@ -11,16 +11,16 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import { compressedFromShown } from "../private-keys/model.ts";
 
-/** What signs: a private key or a wallet's account, however it was named. */
+/** The key that signs: a private key or a wallet account, named by its id or an address. */
 export interface SigningKey {
-  /** Of the private key or the wallet account. */
+  /** The id of the private key or the wallet account. */
   id: string;
-  /** As the signer takes it. */
+  /** The key in the form that the signer expects. */
   reference: KeyReference;
   curve: Curve;
   /** 33 bytes compressed, or the 32 bytes of Ed25519. */
   publicKey: Uint8Array;
-  /** The address that named it, if one did; its format chooses the scheme. */
+  /** The address in `signWith`, if the key was named by one. Its format selects the signature scheme. */
   address?: NamedAddress;
 }
 
@@ -87,8 +87,8 @@ type PrivateKeyRow = Awaited<ReturnType<typeof selectPrivateKeyById>>[number];
 type AccountRow = Awaited<ReturnType<typeof selectAccountByAddress>>[number];
 
 /**
- * The key that `signWith` names: the id of a private key, or an address, of a wallet's account before that of a private
- * key, and the oldest of several.
+ * The key that `signWith` names: the id of a private key, or an address. If several keys have the address, wallet accounts take
+ * precedence over private keys, and older keys over newer ones.
  *
  * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND
  */
@@ -96,7 +96,7 @@ export async function findSigningKey(read: Reader, organizationId: string, signW
   return (await lookUpSigningKey(read, organizationId, signWith)) ?? fail("SIGNING_RESOURCE_NOT_FOUND", {});
 }
 
-/** The same, or undefined where nothing has that name. */
+/** As `findSigningKey`, but undefined if there is no such key. */
 export async function lookUpSigningKey(
   read: Reader,
   organizationId: string,
@@ -109,7 +109,7 @@ export async function lookUpSigningKey(
   return found.at ? named(key, found.at) : key;
 }
 
-/** What `signWith` names, as it is stored; a private key that was named by an address with that. */
+/** The stored row that `signWith` names; `at` is the address, if a private key was named by one. */
 type Found =
   | { kind: "walletAccount"; row: AccountRow }
   | { kind: "privateKey"; row: PrivateKeyRow; at?: { format: string; address: string } };
@@ -152,14 +152,14 @@ function ofAccount(row: AccountRow): SigningKey {
   };
 }
 
-/** The key as it is named by one of its addresses. */
+/** The key together with the address that named it. */
 function named(key: SigningKey, row: { format: string; address: string }): SigningKey {
   const address = { format: row.format as AddressFormat, address: row.address };
   return { ...key, address, reference: { ...key.reference, address } };
 }
 
 /**
- * Refuses a signature whose key has gone or changed since it was made: it then never leaves.
+ * Withholds a signature if `signWith` no longer names the key that made it, because that was deleted or replaced since.
  *
  * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND
  */
@@ -173,13 +173,13 @@ export async function requireSameKey(
   if (now.id !== id) fail("SIGNING_RESOURCE_NOT_FOUND", {});
 }
 
-/** The scheme that an address stands for, where it is not the curve's ordinary one. */
+/** The signature scheme that the address format requires; undefined for the curve's default scheme. */
 export function schemeOf({ address }: SigningKey): Scheme | undefined {
   if (address?.format.endsWith("_P2TR")) return "bip340Taproot";
   return address?.format.startsWith("ADDRESS_FORMAT_SPARK_") ? "bip340" : undefined;
 }
 
-/** What policies see of the key that `signWith` names; nothing where it names none. */
+/** The facts that policies see about the key that `signWith` names; empty if it names none. */
 export async function signingKeyFacts(read: Reader, organizationId: string, signWith: string): Promise<PolicyFacts> {
   const found = await lookUp(read, organizationId, signWith);
   if (!found) return {};
@@ -197,7 +197,7 @@ export async function signingKeyFacts(read: Reader, organizationId: string, sign
   };
 }
 
-/** What policies see of an account; `imported` and `exported` are those of its wallet. */
+/** The facts that policies see about an account; `imported` and `exported` are its wallet's. */
 export function accountFacts({
   wallet_id: id,
   wallet_name: label,
@@ -217,7 +217,7 @@ export function accountFacts({
   };
 }
 
-/** The same for a request that several keys sign. */
+/** As `signingKeyFacts`, for a request that several keys sign. */
 export async function signingKeysFacts(
   read: Reader,
   organizationId: string,
@@ -230,8 +230,8 @@ export async function signingKeysFacts(
 const keyRoots = ["wallet", "wallet_account", "private_key"] as const;
 
 /**
- * The facts of several keys of one request. What is not the same for all of them cannot be told: a policy that asks for it ends in an
- * error, so that what allows one key allows no other beside it.
+ * The facts of several keys of one request. A policy that reads facts that differ between the keys fails, so that a policy for one key
+ * does not allow the use of another.
  */
 export function sharedKeyFacts(each: readonly PolicyFacts[], relation: "is signed with" | "is about"): PolicyFacts {
   const facts: PolicyFacts = {};

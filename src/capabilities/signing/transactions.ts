@@ -36,32 +36,32 @@ import { ethereumTransactionFacts, solanaTransactionFacts } from "./model.ts";
 import type { Signature } from "./sign.ts";
 import type { SigningKey } from "./store.ts";
 
-/** Transactions by chain: read exactly as they are signed, shown to policies, signed, and put together. */
+/** Transactions by chain: parsed from the exact bytes that are signed, described to policies, signed, and assembled. */
 
-/** What the signer is to sign of a transaction, in this order. */
+/** One signature that a transaction needs from the signer. */
 export interface SigningTask {
   scheme?: Scheme;
   /** A digest of 32 bytes, or the whole message for Ed25519. */
   payload: Uint8Array;
 }
 
-/** One transaction of a chain, parsed. */
+/** A parsed transaction. */
 export interface ChainTransaction {
-  /** The curve whose keys sign it. */
+  /** The curve of the keys that can sign it. */
   curve: Curve;
   /**
-   * What policies see. Of what the key does not fit nothing is shown, as nothing will be signed either.
+   * The facts that policies see. Facts that depend on a suitable key are omitted if there is none, because then nothing is signed either.
    *
-   * @param key undefined where `signWith` names none
+   * @param key undefined if `signWith` names no key
    */
   facts(read: Reader, organizationId: string, key: SigningKey | undefined): Promise<PolicyFacts>;
   /**
-   * Many tasks take turns, by the organization.
+   * The signatures that the transaction needs, in order. To prepare many of them, the organization must wait its turn.
    *
-   * @throws KeysteadError TRANSACTION_INVALID for a transaction that another key signs
+   * @throws KeysteadError TRANSACTION_INVALID if the transaction must be signed by another key
    */
   tasks(key: SigningKey, organizationId: string): SigningTask[] | Promise<SigningTask[]>;
-  /** The bytes with the signatures of all tasks. */
+  /** The bytes of the signed transaction; `signatures` are in the order of the tasks. */
   assemble(key: SigningKey, signatures: readonly Signature[]): Buffer;
 }
 
@@ -75,7 +75,7 @@ export const transactionTypes = [
 export type TransactionType = (typeof transactionTypes)[number];
 
 const FIELD = "parameters.unsignedTransaction";
-/** Inputs that an error lists. */
+/** How many inputs an error lists at most. */
 const MAX_NAMED_INPUTS = 8;
 
 /** @throws KeysteadError FIELD_INVALID, TRANSACTION_INVALID or TRANSACTION_UNSUPPORTED */
@@ -152,7 +152,7 @@ function tronTransaction(bytes: Buffer): ChainTransaction {
     tasks(key) {
       const address = deriveAddress("ADDRESS_FORMAT_TRON", "CURVE_SECP256K1", key.publicKey);
       const { ownerAddress, permissionId } = transaction;
-      // A key may hold a permission of somebody else's account, which the transaction then names.
+      // A key may have a permission on another account. The transaction then names the permission.
       if (ownerAddress !== address && permissionId === 0n) {
         refuseOtherKey(`is of the account ${ownerAddress}, and the key is that of ${address}`);
       }
@@ -207,7 +207,7 @@ function unprovedAmounts(inputs: readonly number[]): string {
   return `the amounts of inputs ${named}${more} are not proved; add their non_witness_utxo`;
 }
 
-/** The network that addresses are shown for: that of the address that signs, or the main one. */
+/** The network whose address formats policies see: that of the signing address, or mainnet. */
 function networkOf(key: SigningKey | undefined): BitcoinNetwork {
   const [, network] =
     /^ADDRESS_FORMAT_BITCOIN_(MAINNET|TESTNET|SIGNET|REGTEST)_/.exec(key?.address?.format ?? "") ?? [];

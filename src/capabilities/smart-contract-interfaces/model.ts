@@ -28,7 +28,7 @@ export type SmartContractInterface = Static<typeof SmartContractInterface>;
 const ADDRESS_FIELD = "parameters.smartContractAddress";
 const INTERFACE_FIELD = "parameters.smartContractInterface";
 
-/** @throws KeysteadError FIELD_INVALID for an address that contracts of the type cannot have */
+/** @throws KeysteadError FIELD_INVALID if it is not an address of a contract of this type */
 export function checkAddress(type: InterfaceType, address: string): void {
   if (type === "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM") {
     if (/^0x[0-9a-fA-F]{40}$/.test(address)) return;
@@ -39,13 +39,13 @@ export function checkAddress(type: InterfaceType, address: string): void {
   }
 }
 
-/** 32 bytes take 32 to 44 characters; longer texts are not decoded. */
+/** 32 bytes are 32 to 44 characters in Base58; longer texts are not decoded. */
 function isSolanaAddress(text: string): boolean {
   return /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text) && base58.decode(text).length === 32;
 }
 
 /**
- * Checks an interface whole: for Ethereum an ABI, as a list or as the `abi` of a compiler's artifact; for Solana an Anchor
+ * Checks a complete interface. For Ethereum it is an ABI, as a list or as the `abi` of a compiler's artifact; for Solana an Anchor
  * IDL.
  *
  * @throws KeysteadError FIELD_INVALID

@@ -5,7 +5,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { InterfaceType, SmartContractInterface } from "./model.ts";
 
-/** What all interfaces of an organization take, with their notes, as they are stored. */
+/** The stored size of all interfaces of an organization with their notes, in bytes. */
 export async function bytesOfInterfaces(read: Reader, organizationId: string): Promise<number> {
   const texts = sql<number>`sum(interface_bytes + octet_length(notes))`;
   const rows = read
@@ -15,7 +15,7 @@ export async function bytesOfInterfaces(read: Reader, organizationId: string): P
   return Number((await rows.executeTakeFirst())?.bytes ?? 0);
 }
 
-/** All interfaces of the organization, or the one named. */
+/** All interfaces of the organization, or only the one with this id. */
 export async function findInterfaces(
   read: Reader,
   organizationId: string,
@@ -42,8 +42,8 @@ export async function findInterfaces(
 }
 
 /**
- * The id of the organization's own interface of a contract; Ethereum addresses match in any case, Solana addresses exactly. An
- * interface is never changed, so what is made of it may be kept by its id.
+ * The id of the interface that this organization stored for a contract. Ethereum addresses match in any letter case, Solana addresses
+ * exactly. Interfaces are immutable, so anything derived from one can be cached by its id.
  */
 export async function findInterface(
   read: Reader,
@@ -55,7 +55,7 @@ export async function findInterface(
   return row?.id;
 }
 
-/** Its JSON, which may be long. */
+/** The JSON of an interface, which may be long. */
 export async function readInterface(read: Reader, organizationId: string, id: string): Promise<string | undefined> {
   const [row] = await selectInterfaceJson(read, { organizationId, id });
   return row?.interface_json;

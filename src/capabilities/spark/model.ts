@@ -16,8 +16,8 @@ import {
 import { pause } from "../../kernel/turns.ts";
 
 /**
- * What Spark's operations take. Every number and point has one spelling, lowercase hex without prefix, so that policies, which
- * compare texts, are not slipped past by another one.
+ * The parameters of Spark's operations. Every number and point has exactly one spelling, lowercase hex without prefix. Policies compare
+ * texts, and another spelling would bypass them.
  */
 
 const hexOf = (bytes: number, what: string) =>
@@ -43,7 +43,7 @@ const RefundSignature = Type.Optional(
   }),
 );
 
-/** Exactly one of them: `checkDerivation`. */
+/** Exactly one of these members must be given, which `checkDerivation` enforces. */
 const Derivation = Strict({
   identity: Type.Optional(Strict({})),
   signingLeaf: Type.Optional(Strict({ leafId: Id })),
@@ -116,7 +116,7 @@ export const LeafPublicKeys = Type.Array(Type.Object({ leafId: Type.String(), pu
 
 type Sharing = Static<typeof LightningReceive>;
 
-/** Of these checks each takes its turns for one organization. */
+/** The organization on whose behalf a check runs; long checks wait for its turn. */
 type Turns = { organizationId: string };
 
 /** @throws KeysteadError FIELD_INVALID */
@@ -186,7 +186,7 @@ async function checkSharing({ threshold, operatorRecipients }: Sharing, field: s
     if (!operatorId.isWellFormed()) refuse(`${name}.operatorId`, "must be Unicode without half surrogate pairs");
     await checkPoint(encryptionPublicKey, `${name}.encryptionPublicKey`, turns);
   }
-  // Whoever had two shares would be two of the threshold; and policies count on it that keys in a list are each another operator's.
+  // An operator with two shares would count twice toward the threshold. Policies also rely on each key in the list being a different operator's.
   for (const member of ["operatorId", "encryptionPublicKey"] as const) {
     const values = operatorRecipients.map((recipient) => recipient[member]);
     checkDistinct(values, (at) => `${field}.operatorRecipients.${at}.${member}`);
@@ -228,10 +228,10 @@ async function checkPoint(hex: string, field: string, { organizationId }: Turns)
   if (!isPoint(Buffer.from(hex, "hex"))) refuse(field, "must be a point of secp256k1: it is not on the curve");
 }
 
-/** What every entry of a message has around it, at most. */
+/** The maximum overhead of each entry of a message. */
 const FRAME_BYTES = 8;
 
-/** The packages that come of it, from above. */
+/** Rejects a request if an upper bound for the size of its packages exceeds the limit. */
 function checkPackages(
   { leaves, threshold, operatorRecipients }: Sharing & { leaves: readonly Refunds[] },
   field: string,

@@ -7,7 +7,7 @@ import { requireSameKey } from "../signing/store.ts";
 import { Claim, checkClaim, LeafPublicKeys, OperatorPackages } from "./model.ts";
 import { askedWith, findSparkWallet, operatorPackages, sparkFacts } from "./store.ts";
 
-/** One text for each, whichever leaf it is and whatever is wrong with it. */
+/** One fixed text per problem, the same for every leaf and every cause. */
 const reasons = {
   unsigned: "is not signed by senderIdentityPublicKey for this transfer; ask the sender for the leaf again",
   undecryptable: "does not hold a key for this wallet; ask the sender for the leaf again",

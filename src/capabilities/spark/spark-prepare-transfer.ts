@@ -31,7 +31,7 @@ export const sparkPrepareTransfer = activity({
     return {
       operatorPackages: operatorPackages(transfer, made.packages),
       transferUserSignature: made.userSignature,
-      // By the identifiers of the new derivations: clients look the new keys up by them.
+      // Clients look up the new keys by the leaf ids of the new derivations.
       newLeafPublicKeys: transfer.leaves.map(({ newLeafDerivation }, at) => ({
         leafId: newLeafDerivation.signingLeaf?.leafId as string,
         publicKey: made.newPublicKeys[at] as string,

@@ -20,7 +20,7 @@ export async function findSparkWallet(read: Reader, organizationId: string, sign
   return fail("FIELD_INVALID", { field: "parameters.signWith", reason });
 }
 
-/** What policies see of the wallet; what is asked of it they see as `activity.params`. */
+/** The facts that policies see about the wallet. They see the request itself as `activity.params`. */
 export const sparkFacts = ({
   read,
   organization,
@@ -28,13 +28,13 @@ export const sparkFacts = ({
 }: PolicyFactsContext<{ signWith: string }>): Promise<PolicyFacts> =>
   signingKeyFacts(read, organization.id, intent.signWith);
 
-/** What every request to the signer names. */
+/** The members common to all requests to the signer. */
 export const askedWith = (organization: { id: string; sealedKey: Uint8Array }, { reference }: SigningKey) => ({
   ...keyOwnerOf(organization),
   key: reference,
 });
 
-/** Packages as they are answered: for each recipient its own, in hex. */
+/** The packages as the API returns them, in hex, with the recipient of each. */
 export const operatorPackages = (
   { operatorRecipients }: { operatorRecipients: readonly { operatorId: string }[] },
   packages: readonly string[],

@@ -4,18 +4,18 @@ import { fail } from "../../kernel/errors.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
 
-/** Contracts at addresses that are known before they are there (ADR 0086). */
+/** Contracts whose addresses are known before they are deployed (ADR 0086). */
 export interface Deployment {
   /** Lowercase. */
   address: string;
-  /** What deploys it, from whichever account; undefined where it is there already. */
+  /** The call that deploys the contract, from any account; undefined if it is already deployed. */
   call: { to: string; data: string } | undefined;
 }
 
 /**
- * How a contract gets to its CREATE2 address.
+ * Determines the CREATE2 address of a contract and the call that deploys it there.
  *
- * @param contract a salt of 32 bytes, and the creation code with the constructor's arguments behind it; 0x hex
+ * @param contract a salt of 32 bytes, and the creation code followed by the constructor's arguments; 0x hex
  * @throws KeysteadError CHAIN_UNAVAILABLE, CHAIN_WITHOUT_FACTORY
  */
 export async function planDeployment(

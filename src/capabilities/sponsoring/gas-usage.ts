@@ -12,25 +12,26 @@ import { sponsorAddress } from "./sponsor-keys.ts";
 import { costOf, microUsd, shownUsd } from "./usd.ts";
 
 /**
- * What sponsoring costs, and its limits. A parent's limits hold for all that is sponsored for it and its sub-organizations together, and for
- * each of these. The greatest cost of a transaction is counted when it is queued, and what it really cost when its end is known.
+ * The cost of sponsoring, and its limits. A parent sets one limit for itself together with its sub-organizations, and one for each
+ * sub-organization. The greatest possible cost of a transaction is counted when it is queued, and replaced by the actual cost once that is
+ * known.
  *
- * It is counted by the minute, in a row for each organization; a parent's rows have its sub-organizations' cost too. A minute counts until
+ * Costs are summed per minute, in one row for each organization; a parent's rows include its sub-organizations' costs. A minute counts until
  * all of it is older than the window.
  */
 
 export interface GasUsageConfig {
   id: string;
-  /** As it was written; `0` for none. */
+  /** As the user wrote it; `0` means no limit. */
   orgLimitUsd: string;
   subOrgLimitUsd: string;
   windowMinutes: number;
   isEnabled: boolean;
-  /** Whether rent on Solana is paid, on clusters where the operator has it paid. */
+  /** Whether rent on Solana is paid, on clusters for which the operator allows it. */
   paysRent: boolean;
 }
 
-/** Where a parent has no configuration: nothing is limited, and usage is told for a day. */
+/** Applies to parents without a configuration: no limits, and usage is reported for a day. */
 const UNLIMITED = { orgLimitUsd: "0", subOrgLimitUsd: "0", windowMinutes: 24 * 60, isEnabled: true, paysRent: true };
 
 interface Payer {
@@ -40,13 +41,13 @@ interface Payer {
 
 const minuteOf = (now: number): number => Math.floor(now / MINUTE_MS);
 
-/** US dollars for one unit of a chain's native asset, as the operator wrote it. Gas of a chain without one is priced in dollars itself. */
+/** US dollars for one unit of a chain's native asset, as the operator wrote it; "1" on chains without one, where gas is priced in dollars. */
 export function nativePrice(assets: AssetBook, chain: EvmChain | SolanaChain): string | undefined {
   const native = assets.assetOf(chain, null);
   return native ? assets.priceOf(native.caip19) : "1";
 }
 
-/** Configured chains on which the service can pay, and does not know what it pays: nothing is counted there. */
+/** Configured chains on which the service can pay but has no price for the native asset, so that costs there are not counted. */
 export function unpricedChains({ evm, solana, assets }: Pick<Services, "evm" | "solana" | "assets">): string[] {
   const reached = { ...evm.health(), ...solana.health() };
   return [...evmChains, ...solanaChains].filter(
@@ -54,24 +55,24 @@ export function unpricedChains({ evm, solana, assets }: Pick<Services, "evm" | "
   );
 }
 
-/** Decimals of what a chain's fees are counted in: wei, or lamports. */
+/** The decimals of the unit of a chain's fees: wei or lamports. */
 const decimalsOn = (caip2: string): number => (caip2.startsWith("solana:") ? SOL.decimals : 18);
 
-/** A transaction that is to be sponsored. */
+/** A transaction to be sponsored. */
 export interface Reservation {
   organization: Payer;
   sendId: string;
   caip2: string;
-  /** The most that it can cost, in wei or lamports. */
+  /** Its greatest possible cost, in wei or lamports. */
   greatestCost: bigint;
-  /** Undefined where it is not known. */
+  /** Undefined if it is unknown. */
   price: string | undefined;
   now: number;
 }
 
 /**
- * Counts the greatest cost of a transaction, within the limits. The parent's configuration is held until the commit, so that whoever comes
- * next sees what this one has counted.
+ * Counts the greatest cost of a transaction and enforces the limits. The parent's configuration is locked until the commit, so that the next
+ * transaction sees this one's cost.
  *
  * @throws KeysteadError SPONSORING_DISABLED, GAS_PRICE_UNKNOWN, GAS_LIMIT_EXCEEDED
  */
@@ -103,7 +104,7 @@ export async function reserveCost(
   }
 }
 
-/** The limits on what an organization has sponsored, and whose usage each is held against. */
+/** The limits that apply to an organization's sponsored transactions, each with the organization whose usage counts toward it. */
 function limitsOn(
   { id, parentId }: Payer,
   { orgLimitUsd, subOrgLimitUsd }: Pick<GasUsageConfig, "orgLimitUsd" | "subOrgLimitUsd">,
@@ -114,9 +115,9 @@ function limitsOn(
 }
 
 /**
- * Puts right what a transaction is counted with. What was not counted, as its price was unknown, is not counted now.
+ * Corrects the counted cost of a transaction. If it was not counted because the price was unknown, it is not counted now either.
  *
- * @param paid what it cost, in wei or lamports
+ * @param paid the actual cost, in wei or lamports
  */
 export async function correctCost(
   tx: Transactor,
@@ -127,9 +128,9 @@ export async function correctCost(
 }
 
 /**
- * Counts more for a transaction that is signed with higher fees than those it was counted with.
+ * Raises the counted cost of a transaction that is signed with higher fees than were counted.
  *
- * @param greatest the most that it can cost now, in wei
+ * @param greatest its greatest possible cost now, in wei
  */
 export async function raiseCost(
   tx: Transactor,
@@ -155,7 +156,7 @@ async function recount(
   await count(tx, { id: send.organizationId, parentId: row.parent_id }, row.minute, cost - row.micro_usd);
 }
 
-/** The parent's row first, always: two that count at once wait for each other and never in a circle. */
+/** Always locks the parent's row first, so that concurrent transactions cannot deadlock. */
 async function count(tx: Transactor, { id, parentId }: Payer, minute: number, cost: number): Promise<void> {
   if (cost === 0) return;
   for (const organizationId of parentId === null ? [id] : [parentId, id]) {
@@ -169,7 +170,7 @@ async function usageOf(read: Reader, organizationId: string, windowMinutes: numb
   return BigInt(row?.usage ?? 0);
 }
 
-/** What an organization, a parent with its sub-organizations, has used of its limit. */
+/** An organization's usage and limit; a parent's include its sub-organizations. */
 export async function gasUsage(
   read: Reader,
   { id, parentId }: Payer,
@@ -180,18 +181,18 @@ export async function gasUsage(
   return { windowMinutes, limitUsd, usageUsd: shownUsd(await usageOf(read, id, windowMinutes, now)) };
 }
 
-/** Who pays on Solana in the place of an organization's accounts. */
+/** The account that pays on Solana for an organization's accounts. */
 export interface SolanaSponsor {
   payer: string;
-  /** Whether the rent of accounts that are created is paid as well. */
+  /** Whether it also pays the rent of created accounts. */
   paysRent: boolean;
-  /** Absent where it is not known. */
+  /** Absent if it is unknown. */
   nativePrice?: string;
 }
 
 /**
- * Rent is paid where the operator has it paid, and the parent of the organization has not said otherwise. What is to be sponsored where the
- * parent has turned that off is refused before anything is made for it; whoever counts its cost looks again.
+ * The Solana sponsor for an organization. Rent is paid if the operator allows it and the organization's parent has not disabled it. If the
+ * parent has disabled sponsoring, the request is refused here, before any work is done for it; `reserveCost` checks again.
  *
  * @throws KeysteadError SPONSORING_DISABLED
  */
@@ -215,7 +216,7 @@ export async function solanaSponsor(
   };
 }
 
-/** A parent's configuration. */
+/** A parent's configuration, if it has one. */
 export async function findConfig(read: Reader, organizationId: string): Promise<GasUsageConfig | undefined> {
   const [row] = await selectConfig(read, { organizationId });
   return row && configOf(row);
@@ -236,7 +237,7 @@ const selectConfig = prepared<{ organizationId: string }>()((db, { organizationI
   db.selectFrom("gas_usage_configs").selectAll().where("organization_id", "=", organizationId),
 );
 
-/** Changes nothing: a row that was written is its writer's until the commit. */
+/** Changes nothing, but locks the row until the commit. */
 const holdConfig = preparedWrite<{ organizationId: string }>()((db, { organizationId }) =>
   db
     .updateTable("gas_usage_configs")

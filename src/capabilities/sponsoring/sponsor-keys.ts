@@ -12,7 +12,7 @@ import { prepared } from "../../storage/prepared.ts";
 
 /** The accounts that this installation pays from: one for all Ethereum chains, one for Solana's clusters. */
 
-/** One that was replaced stays published, as money may be left on it. */
+/** A replaced key stays published for this long, because its account may still have funds. */
 const YEAR_MS = 365 * DAY_MS;
 
 type Family = "eip155" | "solana";
@@ -36,7 +36,7 @@ function kindOf(family: Family, purpose: string, curve: ServiceKeyKind["curve"])
   return kind;
 }
 
-/** The address as its chain writes it, Ethereum's with the checksum of EIP-55. */
+/** The address in its chain's usual spelling; Ethereum's has the EIP-55 checksum. */
 const addressOf = (family: Family, { curve, publicKey }: Pick<ServiceKey, "curve" | "publicKey">): string =>
   deriveAddress(
     family === "eip155" ? "ADDRESS_FORMAT_ETHEREUM" : "ADDRESS_FORMAT_SOLANA",
@@ -45,14 +45,14 @@ const addressOf = (family: Family, { curve, publicKey }: Pick<ServiceKey, "curve
   );
 
 /**
- * The address that pays now on the chains of a family.
+ * The address that currently pays on the chains of a family.
  *
  * @throws KeysteadError SIGNER_UNAVAILABLE before the first start with an open root key
  */
 export const sponsorAddress = async (read: Reader, family: Family): Promise<string> =>
   addressOf(family, await currentServiceKey(read, kinds[family]));
 
-/** Those that there are, by the namespaces of CAIP-2. */
+/** The existing addresses by CAIP-2 namespace. */
 export async function sponsorAddresses(read: Reader, now: number): Promise<Record<string, string>> {
   const families: readonly Family[] = ["eip155", "solana"];
   const found = await Promise.all(
@@ -64,7 +64,7 @@ export async function sponsorAddresses(read: Reader, now: number): Promise<Recor
   return Object.fromEntries(found.flat());
 }
 
-/** The key of an address that pays, or paid before another took its place. */
+/** The key of an address that pays now, or that paid before it was replaced. */
 export async function findSponsorKey(
   read: Reader,
   family: Family,

@@ -39,38 +39,38 @@ export { correctCost, raiseCost, reserveCost, type SolanaSponsor, solanaSponsor 
 export { sponsorAddress } from "./sponsor-keys.ts";
 
 /**
- * Transactions of Ethereum chains that this installation pays for, with the guarantees of customers' own: nonces under the account's lock,
- * replaced where they are stuck, followed over crashes, and never sent twice.
+ * Transactions on Ethereum chains that this installation pays for. They have the same guarantees as those that customers pay for: nonces are
+ * assigned under the account's lock, stuck transactions are replaced, crashes do not interrupt following, and nothing is sent twice.
  *
- * An activity plans what is sent (`planSponsored`), so that policies see it; its `run` queues it in the transaction that stores the activity
- * (`sponsorSend`), and `sponsoredOutcome` tells what became of it: to a query, or to the activity's `effect`.
+ * An activity plans the transaction with `planSponsored`, so that policies see it. Its `run` queues the transaction with `sponsorSend`, in the
+ * database transaction that stores the activity. Queries, or the activity's `effect`, learn the outcome from `sponsoredOutcome`.
  */
 
-/** What is to be sent: addresses and data 0x hex, `value` in wei. */
+/** A call to send: addresses and data are 0x hex, `value` is in wei. */
 export interface SponsoredCall {
   chain: EvmChain;
   to: string;
   value?: bigint;
   data?: string;
-  /** Unless it is given, a call that would revert now, or takes too much, is planned as one that fails, and is never sent. */
+  /** If it is not given, a call that would revert now or needs too much gas is planned as failed and never sent. */
   gasLimit?: bigint;
-  /** What an account signs that the call has executed. */
+  /** What an account signs for the call to execute. */
   execution?: Plan["execution"];
 }
 
-/** Who pays on Ethereum's chains; lowercase. */
+/** The address that pays on Ethereum chains; lowercase. */
 export const evmSponsor = async (read: Reader): Promise<string> => (await sponsorAddress(read, "eip155")).toLowerCase();
 
 export interface Sponsoring {
   evm: EvmNodes;
-  /** By which its cost is counted. */
+  /** The assets whose prices determine the cost. */
   assets: AssetBook;
   read: Reader;
   organizationId: string;
 }
 
 /**
- * Settles gas and fees of a transaction from the sponsor's account.
+ * Plans a transaction from the sponsor's account: determines its gas and fees.
  *
  * @throws KeysteadError CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE, FEE_CAP_EXCEEDED
  */
@@ -109,20 +109,20 @@ export async function planSponsored(
 
 export interface NewSponsoredSend {
   organization: { id: string; parentId: string | null };
-  /** Of the transaction, as `get_send_transaction_status` takes it. */
+  /** The transaction's id, as `get_send_transaction_status` expects it. */
   id: string;
   activityId: string;
-  /** What is paid for, for the signer's record of uses, such as `earn_deploy_wrapper`. */
+  /** The purpose that the signer records for this use of its key, such as `earn_deploy_wrapper`. */
   purpose: string;
   plan: Plan;
-  /** Whether it is for everybody, so that it does not count as the organization's. */
+  /** Whether the transaction benefits everybody and so does not count toward the organization's limits. */
   isShared?: boolean;
   now: number;
 }
 
 /**
- * Queues a transaction that the sponsor signs, sends and pays for, in the transaction that stores its activity. That must hold the
- * organization's scope, as `run` does. The most that it can cost is counted against what the parent limits sponsoring to.
+ * Queues a transaction that the sponsor signs, sends and pays for, in the database transaction that stores its activity. That must hold the
+ * organization's scope, as `run` does. The greatest possible cost counts toward the parent's limits on sponsoring.
  *
  * @throws KeysteadError QUOTA_EXCEEDED, SPONSORING_DISABLED, GAS_PRICE_UNKNOWN, GAS_LIMIT_EXCEEDED
  */
@@ -138,7 +138,7 @@ export async function sponsorSend(
     ...send,
     caip2,
     isSponsored: true,
-    // It is signed when its turn comes to take a nonce.
+    // The transaction is signed later, when it gets its nonce.
     signedTransaction: Buffer.alloc(0),
     transactionHash: "",
     progress: { from: payer, ...(plan.execution ? { account: plan.execution.account } : {}) },
@@ -154,14 +154,14 @@ export async function sponsorSend(
 }
 
 /**
- * What became of a transaction; `hash` from when it was signed for the first time, of Solana from when a node is given it; the final one
- * where a block has it.
+ * The outcome of a transaction so far. `hash` is present once it is first signed, on Solana once it is first sent to a node; it is the final
+ * one once a block includes the transaction.
  */
 export type SponsoredOutcome =
   | { status: "PENDING"; hash?: string }
-  /** `error`: it is in a block and failed there. */
+  /** `error`: a block includes it, and it failed there. */
   | { status: "INCLUDED"; hash: string; error?: TxError }
-  /** No block has it or will have it. */
+  /** No block includes it or ever will. */
   | { status: "FAILED"; error: TxError };
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND */
@@ -180,14 +180,14 @@ export async function sponsoredOutcome(read: Reader, organizationId: string, id:
 }
 
 /**
- * Whether nothing can change a transaction's outcome any more: it was never sent, or enough blocks are on top of its own.
+ * Whether a transaction's outcome is final: it failed without being in a block, or enough blocks follow its own.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND
  */
 export async function isSettled(read: Reader, organizationId: string, id: string): Promise<boolean> {
   const send = await requireSend(read, organizationId, id);
   if (send.status !== "INCLUDED") return send.status === "FAILED";
-  // It is followed until two thirds of the stake have voted for its block, and no further.
+  // On Solana, it is INCLUDED only once two thirds of the stake have voted for its block, and is not followed after that.
   if (send.caip2.startsWith("solana:")) return true;
   const { from } = send.progress as { from: string };
   const owner = send.isSponsored ? INSTALLATION : organizationId;
@@ -195,15 +195,15 @@ export async function isSettled(read: Reader, organizationId: string, id: string
 }
 
 /**
- * An account's transactions that are to be followed now, whosever activities they are for: those on their way, and of each queue the
- * oldest. Those that were never put off come first, then the oldest.
+ * The transactions of a paying account to follow now, from all organizations: those in flight, and the oldest of each queue. Those that were
+ * never put off come first, then the oldest.
  */
 export async function findOpenSponsored(read: Reader, caip2: string, payer: string): Promise<SentTransaction[]> {
   const rows = await selectOpen(read, { caip2, payer });
   return rows.map((row) => ({ ...sendOf(row), isAwaited: row.queued > 1 }));
 }
 
-/** The transaction that an account was last asked to pay for with this purpose. */
+/** The newest transaction with this purpose that the account pays for. */
 export async function lastSponsored(
   read: Reader,
   { caip2, from: payer, purpose }: { caip2: string; from: string; purpose: string },
@@ -212,7 +212,7 @@ export async function lastSponsored(
   return row && sendOf(row);
 }
 
-/** What is sent, and for what. */
+/** The plan and the purpose of a sponsored transaction. */
 export async function sponsoredSend(
   read: Reader,
   { organizationId, id }: Pick<SentTransaction, "organizationId" | "id">,
@@ -222,7 +222,7 @@ export async function sponsoredSend(
   return { plan: JSON.parse(row.plan) as Plan, purpose: row.purpose };
 }
 
-/** Lets others before a transaction whose turn has not come. */
+/** Puts a transaction off, so that others go before it, because it is not its turn yet. */
 export const putOff = preparedWrite<{ organizationId: string; id: string; now: number }>()(
   (db, { organizationId, id, now }) =>
     db
@@ -234,8 +234,8 @@ export const putOff = preparedWrite<{ organizationId: string; id: string; now: n
 );
 
 /**
- * Lets others before all that waits of an organization: those of other parents first, then those of its own. What an account has sent waits
- * in its place behind what it sent before.
+ * Puts off all waiting transactions of an organization: those of other parents go first, then those of its own parent. The order within an
+ * account stays the same.
  */
 export async function putOffBehindOthers(
   tx: Transactor,
@@ -250,7 +250,7 @@ export async function putOffBehindOthers(
   await putOffAll(tx, { caip2, payer, organizationId: organization.id, now });
 }
 
-/** Of a parent and its sub-organizations, what was never put off. */
+/** Puts off those of a parent and its sub-organizations that were never put off before. */
 const putOffFamily = preparedWrite<{ caip2: string; payer: string; rootId: string; now: number }>()(
   (db, { caip2, payer, rootId, now }) =>
     db
@@ -285,7 +285,7 @@ const putOffAll = preparedWrite<{ caip2: string; payer: string; organizationId: 
       .returning("id"),
 );
 
-/** Notes that there is nothing left to follow. */
+/** Notes that the transaction need not be followed any more. */
 export const endSponsored = preparedWrite<{ organizationId: string; id: string; now: number }>()(
   (db, { organizationId, id, now }) =>
     db
@@ -299,8 +299,8 @@ export const endSponsored = preparedWrite<{ organizationId: string; id: string; 
 /**
  * Signs a transaction from the sponsor's account.
  *
- * @param transaction as it is before it is signed
- * @param signer that of the activity which it is for
+ * @param transaction the unsigned transaction
+ * @param signer the signer for the activity that the transaction belongs to
  */
 export async function signAsSponsor(
   { read, signer }: { read: Reader; signer: AskedSigner<"signSponsorTransaction"> },

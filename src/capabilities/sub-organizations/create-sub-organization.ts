@@ -115,7 +115,7 @@ export const createSubOrganization = activity({
     if (wallet) await addAccounts(tx, id, wallet.id, wallet.accounts, now);
     const walletResult = wallet && { walletId: wallet.id, addresses: wallet.accounts.map(({ address }) => address) };
     const made: Made = { subOrganizationId: id, ...(walletResult ? { wallet: walletResult } : {}), rootUserIds };
-    // Only the third version makes private keys; the others have no place for them.
+    // Only version 3 creates private keys; the results of the other versions have no such member.
     return madeKeys.length > 0 ? { ...made, privateKeys: madeKeys } : made;
   },
 });
@@ -129,7 +129,7 @@ async function prepare({
   id: idFor,
   now,
 }: PrepareContext<Intent, "createOrganizationKey" | "generateKeys" | "createWallet", undefined, "oidc">) {
-  // All that can fail comes before any key is made.
+  // All checks come before the signer generates any key.
   const shown = await openSignup(read, organization, intent, now);
   const oauthProviders = await verifyProvidersOfNewUsers(intent.rootUsers, "parameters.rootUsers", {
     oidc,

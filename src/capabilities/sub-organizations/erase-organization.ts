@@ -4,7 +4,7 @@ import { eraseInPortions } from "../../engine/jobs/portions.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { ERASE_ORGANIZATION, endErasure, eraseSome } from "./store.ts";
 
-/** Erases what a deleted sub-organization had too much of for one transaction. Nothing of it is shown meanwhile. */
+/** Erases the rows of a deleted sub-organization that were too many for one transaction. They are not readable in the meantime. */
 export const eraseOrganization = job({
   name: ERASE_ORGANIZATION,
   payload: Type.Object({ organizationId: Type.String() }),

@@ -13,7 +13,7 @@ import { ClientSignature, VerificationTokenOrEmpty } from "../otp/model.ts";
 import { PrivateKeyParams } from "../private-keys/model.ts";
 import { WalletParams } from "../wallets/model.ts";
 
-/** What a sub-organization is made from, in all versions. */
+/** The intents of all versions that create a sub-organization. */
 
 const person = { userName: Label, userEmail: Type.Optional(Email) };
 const reachablePerson = { ...person, userPhoneNumber: Type.Optional(PhoneNumber) };
@@ -22,7 +22,7 @@ const apiKeys = List(ApiKeyParams);
 const apiKeysV1 = List(ApiKeyParamsV1);
 const oauthProvidersV1 = List(OauthProviderParamsV1);
 
-/** Root users in the five forms they have had. */
+/** The five forms of root users over the versions. */
 const rootUsers = {
   first: Strict({ ...person, apiKeys: apiKeysV1, authenticators }),
   withOauth: Strict({ ...person, apiKeys: apiKeysV1, authenticators, oauthProviders: oauthProvidersV1 }),
@@ -47,21 +47,21 @@ const options = {
   disableEmailRecovery: flag,
   disableEmailAuth: flag,
 };
-/** What a person who signs up has shown of an address. */
+/** The proof that a person who signs up has a contact. */
 const signup = {
   verificationToken: Type.Optional(VerificationTokenOrEmpty),
   clientSignature: Type.Optional(ClientSignature),
 };
 const newestOptions = {
   ...signup,
-  /** Of this server's own: the name of a tag that the new organization starts with and its root users carry. */
+  /** An extension of this server: the name of a tag that is created in the new organization and given to its root users. */
   userTag: Type.Optional(Label),
   ...options,
   disableSmsAuth: flag,
   disableOtpEmailAuth: flag,
 };
 
-/** By version; the eighth is the newest. */
+/** By version; 8 is the newest. */
 export const intents = {
   1: Strict({ name: Label, rootAuthenticator: AuthenticatorParams }),
   2: base(rootUsers.first, {}),
@@ -73,20 +73,20 @@ export const intents = {
   8: base(rootUsers.newest, newestOptions),
 };
 
-/** The newest form, together with what only an older one could ask for. */
+/** The newest version's intent, with the members that only older versions have. */
 export type Intent = Static<(typeof intents)[8]> & {
   privateKeys?: readonly PrivateKeyParams[];
-  /** Whether a verification token need not name a key, which only newer clients have one for. */
+  /** Whether to accept verification tokens that name no key, as older clients send them. */
   takesTokensWithoutKey?: boolean;
 };
 
-/** The user whom the first version makes of one passkey. */
+/** The first version creates one root user with one passkey. */
 export function upgradeFromAuthenticator({ name, rootAuthenticator }: Static<(typeof intents)[1]>): Intent {
   const rootUser = { userName: "Root user", apiKeys: [], authenticators: [rootAuthenticator], oauthProviders: [] };
   return { subOrganizationName: name, rootUsers: [rootUser], rootQuorumThreshold: 1 };
 }
 
-/** Root users without curves, and before the fifth version without OAuth providers. */
+/** Upgrades root users whose API keys have no curve, and who before version 5 have no OAuth providers. */
 export const upgradeRootUsers = <T extends { rootUsers: FirstRootUser[] }>(intent: T) => ({
   ...intent,
   rootUsers: intent.rootUsers.map(

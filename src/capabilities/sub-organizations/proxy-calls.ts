@@ -14,7 +14,7 @@ import { createSubOrganization } from "./create-sub-organization.ts";
 import { intents } from "./model.ts";
 import { isThere } from "./store.ts";
 
-/** Signing up, and looking for an account that is there already, for people who have no credential yet. */
+/** Sign-up and account look-up for people who have no credential yet. */
 
 const { rootUsers: rootUsersV7 } = intents[7].properties;
 const { rootUsers, wallet, verificationToken, clientSignature, userTag } = intents[8].properties;
@@ -45,8 +45,8 @@ const isOfSession = ({ curveType, expirationSeconds }: SignupRequest["apiKeys"][
   curveType === "API_KEY_CURVE_P256" && expirationSeconds !== undefined;
 
 /**
- * All that a person could come back by. A key counts as a wallet: one of P-256 that expires is that of the session that follows, but
- * only beside something else.
+ * The methods by which the person could sign in later. An API key counts as a wallet. A P-256 key that expires is only the key of the
+ * session that follows, unless the request has no other method.
  */
 function methodsOf(
   { apiKeys, authenticators, oauthProviders, userEmail, userPhoneNumber, verificationToken: token }: SignupRequest,
@@ -92,14 +92,15 @@ async function signUp(context: SignupContext, type: string): Promise<Static<type
   return { organizationId: subOrganizationId, userId, ...(made.wallet ? { wallet: made.wallet } : {}) };
 }
 
-/** Whether a request is one person's: a contact that is only written down may be said by anybody, as often as they like. */
+/** Whether a request identifies one person. An unverified contact does not: anybody can enter it, any number of times. */
 const namesCredential = ({ apiKeys, authenticators, oauthProviders, verificationToken }: SignupRequest): boolean =>
   apiKeys.length + authenticators.length + oauthProviders.length > 0 || verificationToken !== undefined;
 
 /**
- * Social linking: somebody whom Google shows, to an app that links, to have the address that is verified for an account gets no other
- * account; that account knows them by Google too from then on. Whoever brings more than what Google says of them signs up as usual:
- * nothing but that is added to an account without its user's stamp. The same again answers the same.
+ * Social linking: if an account already has the verified email address that a Google token proves, and the token is for an app in
+ * `socialLinkingClientIds`, the person gets no second account. Instead, the Google sign-in is added to the existing one. A request that
+ * also has other credentials is an ordinary sign-up, because only OAuth providers are added to an account without its user's stamp.
+ * Repeating the request returns the same answer.
  *
  * @throws KeysteadError OIDC_TOKEN_INVALID, or FIELD_INVALID for an app that is not the organization's own
  */
@@ -125,7 +126,7 @@ async function linkToAccount({
   return { organizationId: holder.organizationId, userId };
 }
 
-/** Whether a user is known by all of these already, as one is whose client did not hear the answer. */
+/** Whether a user has all of these providers already, as after a retry by a client that did not receive the response. */
 async function isLinked(
   read: Reader,
   { organizationId, userId }: VerifiedHolder,
@@ -140,7 +141,7 @@ async function isLinked(
   return true;
 }
 
-/** A contact that was shown need not be said once more. */
+/** The contact in the verification token, which the request need not repeat. */
 function contactOf({ verificationToken: token, userEmail, userPhoneNumber }: SignupRequest): object {
   const claims = token === undefined ? undefined : readVerificationToken(token);
   if (claims?.verification_type === "OTP_TYPE_EMAIL" && userEmail === undefined) return { userEmail: claims.contact };
@@ -196,7 +197,10 @@ const AccountRequest = Strict({
 type AccountRequest = Static<typeof AccountRequest>;
 type AccountContext = ProxyContext<AccountRequest, "oidc">;
 
-/** Contacts: only one who has shown that it is theirs signs in by one, and whether anybody has may be told to them alone. */
+/**
+ * Filters by contact. They find only verified contacts, because only those can sign in. An organization can require proof of the contact, so
+ * that strangers do not learn whether it has an account.
+ */
 const contactFilters = { EMAIL: "OTP_TYPE_EMAIL", PHONE_NUMBER: "OTP_TYPE_SMS" } as const;
 
 const account = proxyCall({
@@ -220,7 +224,7 @@ const account = proxyCall({
   },
 });
 
-/** @throws KeysteadError VERIFICATION_TOKEN_INVALID or OIDC_TOKEN_INVALID where the organization wants proof of a contact */
+/** @throws KeysteadError FIELD_MISSING, VERIFICATION_TOKEN_INVALID or OIDC_TOKEN_INVALID if the organization requires proof of a contact */
 async function requireProof(context: AccountContext, otpType: string): Promise<void> {
   const { request, config, read, now, oidc } = context;
   if (!config.settings.verificationTokenRequiredForGetAccountPii) return;

@@ -13,17 +13,17 @@ import type { Intent } from "./model.ts";
 
 export const TOKEN = "parameters.verificationToken";
 
-/** What somebody who signs up has shown: the contact of one of the root users. */
+/** The contact of a root user that the person who signs up has proven to have. */
 export interface Shown {
   token: VerificationClaims;
   contact: Contact;
-  /** Which of the root users it is. */
+  /** The index of that root user in the request. */
   index: number;
 }
 
 /**
- * Opens the token of a sign-up. It must have been issued in the parent, and its contact must be a root user's; who holds the key that it
- * names has signed what that user is made of.
+ * Checks the verification token of a sign-up. The parent must have issued it, and exactly one root user must have its contact. The key that it
+ * names must have signed that user's credentials and contacts.
  *
  * @throws KeysteadError VERIFICATION_TOKEN_INVALID, or FIELD_INVALID or FIELD_MISSING naming what is wrong
  */

@@ -14,25 +14,28 @@ import { readPerson, readToken, type TokenClaims } from "../../providers/oidc/to
 import { areMoreThan, deleteAll, deleteSome } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 
-/** A question for the sub-organizations with something in them; everything is asked for without a type. */
+/** Selects sub-organizations by something that they contain; without a type, all of them. */
 interface Filter {
   type: string | undefined;
   value: string | undefined;
 }
 
-/** The ids of the organizations that hold `value`: below the parent alone where many may, and else whosever they are. */
+/**
+ * The ids of the organizations that have `value`. For values that many organizations may have, only those below the parent; otherwise those
+ * below any parent.
+ */
 type Holders = (read: Reader, value: string, parentId: string) => Subquery;
 type Subquery = ReturnType<
   typeof organizationsOfUsers | typeof organizationsOfProviders | typeof organizationsOfAccounts
 >;
 
-/** Anybody may give users any name: those of others are not gone through. */
+/** Limited to the parent, because users of any organization may have the same name. */
 const organizationsOfUsers = (read: Reader, parentId: string) =>
   read.selectFrom("users").select("organization_id").where("root_id", "=", parentId);
 
 /**
- * Addresses are told apart in no letter case wherever they lead to somebody. Databases differ in what lower case is beyond ASCII, so other
- * letters are compared as they are.
+ * Email addresses that identify somebody are compared without regard to letter case. Only ASCII letters are lowercased, because databases
+ * differ in how they lowercase others.
  */
 const lowerEmail = (read: Reader) =>
   read.kind === "postgres" ? sql<string>`lower(email collate "C")` : sql<string>`lower(email)`;
@@ -59,7 +62,7 @@ const holders = {
   WALLET_ACCOUNT_ADDRESS: (read, value) => organizationsOfAccounts(read).where("lookup", "=", normalizeAddress(value)),
 } as const satisfies Record<string, Holders>;
 
-/** Credentials that anybody can register: where they are looked for, and in which spelling. */
+/** Credentials that anybody can register: the table that has them, and the spelling in which it stores them. */
 const credentials = {
   CREDENTIAL_ID: { table: "authenticators", spelling: (value: string) => normalizeCredentialId(value) ?? value },
   PUBLIC_KEY: { table: "api_keys", spelling: (value: string) => value.toLowerCase() },
@@ -67,10 +70,10 @@ const credentials = {
 
 const keysOf = <T extends object>(object: T) => Object.keys(object) as (keyof T)[];
 
-/** What `list_suborgs` can be narrowed by. */
+/** The filter types of `list_suborgs`. */
 export const subOrganizationFilters = ["NAME", ...keysOf(credentials), ...keysOf(holders)] as const;
 
-/** The sub-organizations of a parent that pass the filter, newest first; of those that know a credential the senior first. */
+/** The sub-organizations of a parent that match the filter, newest first; those with a credential in order of seniority. */
 export async function findSubOrganizationIds(
   read: Reader,
   parentId: string,
@@ -92,7 +95,7 @@ export async function findSubOrganizationIds(
   return pageOfSubOrganizations(read, parentId, page, (rows) => rows.where("id", "in", found));
 }
 
-/** Those with a user whose email address or phone number, `value` if one is given, is verified. */
+/** The sub-organizations with a user whose email address or phone number is verified; only `value` if it is given. */
 export async function findVerifiedSubOrganizationIds(
   read: Reader,
   parentId: string,
@@ -101,7 +104,7 @@ export async function findVerifiedSubOrganizationIds(
 ): Promise<string[]> {
   const { type } = filter;
   if (type === undefined) {
-    // Asked of each sub-organization: a list of all verified users would be of all organizations there are.
+    // A correlated query per sub-organization, because a list of all verified contacts would cover every organization on the server.
     return pageOfSubOrganizations(read, parentId, page, (rows) =>
       rows.where(({ exists, selectFrom }) =>
         exists(
@@ -131,7 +134,7 @@ type Rows = ReturnType<typeof selectSubOrganizations>;
 const selectSubOrganizations = (read: Reader, parentId: string) =>
   read.selectFrom("organizations").select("id").where("parent_id", "=", parentId).where("deleted_at", "is", null);
 
-/** Whether a sub-organization is there, and has not been deleted. */
+/** Whether a sub-organization exists and has not been deleted. */
 export const isThere = async (read: Reader, parentId: string, id: string): Promise<boolean> =>
   (await selectSubOrganizations(read, parentId).where("id", "=", id).execute()).length > 0;
 
@@ -150,7 +153,7 @@ async function pageOfSubOrganizations(
   return newestFirst(rows, page).map(({ id }) => id);
 }
 
-/** What a page of organizations are called, in its order. */
+/** The names of the organizations, in the order of the ids. */
 export async function findNames(read: Reader, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await read.selectFrom("organizations").select(["id", "name"]).where("id", "in", ids).execute();
@@ -161,8 +164,8 @@ export async function findNames(read: Reader, ids: readonly string[]): Promise<s
 type Person = Pick<TokenClaims, "iss" | "sub" | "aud">;
 
 /**
- * Whom an OIDC token claims to be about. Its signature is not checked: claims that anybody can write down find the same, and who is
- * found by them has signed in nowhere.
+ * The person whom an OIDC token claims to be about. Its signature is not checked: OIDC_CLAIMS, which anybody can write, find the same
+ * organizations, and finding one does not sign anybody in.
  */
 const personOf = (token: string): Person => readToken(token, refuseFilter).claims;
 
@@ -192,8 +195,8 @@ export async function requireAllExported(read: Reader, organizationId: string): 
 export const ERASE_ORGANIZATION = "erase_organization";
 
 /**
- * Destroys the organization's key, which all its others are sealed under, and every user and credential: nothing can act in it any more,
- * and nothing that it had is shown. What it has too much of for one transaction goes after it, by a job.
+ * Destroys the organization's key, under which all its other keys are sealed, and every user and credential. Nobody can act in it any more,
+ * and its contents are no longer readable. A job deletes the rows that are too many for one transaction.
  */
 export async function endOrganization(
   tx: Transactor,
@@ -222,7 +225,7 @@ export async function endOrganization(
   });
 }
 
-/** Whether one of the tables has more rows of the organization than a transaction should delete. */
+/** Whether one of the tables has more rows of the organization than one transaction should delete. */
 async function hasMany(tx: Transactor, organizationId: string, tables: readonly OwnedTable[]): Promise<boolean> {
   for (const table of tables) {
     const rows = tx.selectFrom(table as "wallet_accounts").where("organization_id", "=", organizationId);
@@ -231,19 +234,19 @@ async function hasMany(tx: Transactor, organizationId: string, tables: readonly 
   return false;
 }
 
-/** Deletes some of a deleted organization's rows, and resolves to how many. */
+/** Deletes at most `limit` of a deleted organization's rows in a table, and resolves to their number. */
 export function eraseSome(tx: Transactor, organizationId: string, table: OwnedTable, limit: number): Promise<number> {
   const rows = rowsOf(tx, table).where("organization_id", "=", organizationId);
   return deleteSome(tx.kind, tx.deleteFrom(table as "wallet_accounts"), rows, limit);
 }
 
-/** All of it is gone: what is kept of the organization can be read. */
+/** Notes that the erasure is complete, so that the remaining records of the organization become readable. */
 export async function endErasure(tx: Transactor, organizationId: string): Promise<void> {
   await tx.updateTable("organizations").set({ erasing: 0 }).where("id", "=", organizationId).execute();
 }
 
 async function eraseRows(tx: Transactor, organizationId: string, table: OwnedTable): Promise<void> {
-  // One of many tables of one shape: what is asked of it is told by the type of the list.
+  // The cast represents any of these tables; `OwnedTable` ensures that each has the column below.
   const from = tx.deleteFrom(table as "wallet_accounts");
   await deleteAll(tx.kind, organizationId, from, rowsOf(tx, table), (row) =>
     row("organization_id", "=", organizationId),
@@ -253,5 +256,5 @@ async function eraseRows(tx: Transactor, organizationId: string, table: OwnedTab
 const rowsOf = (tx: Transactor, table: OwnedTable) =>
   tx
     .selectFrom(table as "wallet_accounts")
-    // Those that were stored together lie together; by their addresses, each would be on pages of its own.
+    // Accounts that were stored together have neighboring ids and share pages; in the order of addresses, each would be on a page of its own.
     .$if(table === "wallet_accounts", (accounts) => accounts.orderBy("id"));

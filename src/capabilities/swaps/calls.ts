@@ -9,23 +9,23 @@ import type { Reader } from "../../storage/engine.ts";
 import type { TxError } from "../sending/model.ts";
 import { batchError, type PlannedCall, revertError } from "../sending/store.ts";
 
-/** What a wallet calls for a swap, and what that would do. Addresses and data are lowercase 0x hex. */
+/** The calls that a wallet makes for a swap, and a simulation of their effects. Addresses and data are lowercase 0x hex. */
 
-/** A swap as it is to be made. */
+/** A swap to execute. */
 export interface SwapCalls {
   chain: EvmChain;
   wallet: string;
-  /** Contracts; null for the chain's native asset. */
+  /** The contract; null for the chain's native asset. */
   inputToken: string | null;
   inputAmount: bigint;
   call: PlannedCall;
-  /** Who takes the input token; null for the native asset. */
+  /** The contract that takes the input token; null for the native asset. */
   spender: string | null;
-  /** What has to come in at least, where it comes in on the same chain. */
+  /** The output token and its minimum amount, if the output is on the same chain. */
   output: { token: string | null; least: bigint } | undefined;
 }
 
-/** Who asks contracts what changes nothing. */
+/** The sender of read-only calls. */
 const NOBODY = `0x${"00".repeat(20)}`;
 const approve = (token: string, spender: string, amount: bigint): PlannedCall => ({
   ...erc20.approve(token, spender, amount),
@@ -33,8 +33,9 @@ const approve = (token: string, spender: string, amount: bigint): PlannedCall =>
 });
 
 /**
- * The calls of a swap: of the native asset one, and of a token several that hold together, so that its spender is allowed this amount while
- * they run and nothing before or afterwards. Some tokens change an allowance only from or to nothing.
+ * The calls of a swap. For the native asset this is one call. For a token it is an atomic batch that approves the spender for exactly this
+ * amount and revokes the approval at the end. An existing allowance is reset first, because some tokens change an allowance only from or to
+ * zero.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -49,8 +50,8 @@ export async function callsOf(
 }
 
 /**
- * Why the calls would not be the swap that was agreed on; undefined where they would. What they do is simulated on the chain as it is now:
- * they must go through, bring the least output, and take nothing but the input.
+ * Simulates the calls on the chain's current state, and returns why they are not the agreed swap; undefined if they are. They must succeed,
+ * yield at least the minimum output, and take nothing but the input.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -93,7 +94,7 @@ function trialOf(wallet: string, calls: readonly PlannedCall[]) {
 
 const amountIn = (one: Simulated): bigint | undefined => ("answer" in one ? wordIn(one.answer) : undefined);
 
-/** `after` has the allowance that is left at its end, where there is one. */
+/** The last item of `after` is the remaining allowance, if the input is a token. */
 function problemOf(
   { wallet, inputToken, inputAmount, spender, output }: SwapCalls,
   logs: readonly SimulatedLog[],
@@ -129,7 +130,7 @@ const TRANSFER_BATCH = "0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c
 
 const addressOf = (topic: string | undefined): string => `0x${(topic ?? "").slice(26)}`;
 
-/** Nothing else of the wallet may leave it, and nobody else may be allowed to take anything. */
+/** Detects transfers of other assets from the wallet, and approvals for anybody but the spender. */
 function otherMove(
   logs: readonly SimulatedLog[],
   wallet: string,
@@ -162,7 +163,7 @@ const transferIn = ({ topics, data }: SimulatedLog): Movement => ({
   amount: data.length === 66 ? BigInt(data) : 0n,
 });
 
-/** What came in less what went out. */
+/** The amount received minus the amount sent. */
 function netOf(movements: readonly Movement[], wallet: string): bigint {
   let net = 0n;
   for (const { from, to, amount } of movements) {

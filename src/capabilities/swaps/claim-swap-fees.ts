@@ -8,7 +8,7 @@ import { askSigner } from "../signing/model.ts";
 import { findSigningKey, signingKeyFacts } from "../signing/store.ts";
 import { asking, findConfig, requireSwaps } from "./store.ts";
 
-/** Whose key signs: the signer holds it against this, as no body names it. Lowercase. */
+/** The address whose key signs; lowercase. The signer checks the key against the plan, because the request body does not name it. */
 const Plan = Type.Object({ receiver: Type.String() });
 type Plan = Static<typeof Plan>;
 
@@ -32,7 +32,7 @@ export const claimSwapFees = activity({
     },
   },
   policyFacts: ({ plan: { receiver }, read, organization }) => signingKeyFacts(read, organization.id, receiver),
-  // A claim that is made and not stored has paid out what is due, to whom it is due.
+  // If the claim succeeds and the activity is not stored, it has still paid only the fees due, to their receiver.
   prepare: claim,
   run: async ({ prepared: requestId }) => ({ requestId }),
 });

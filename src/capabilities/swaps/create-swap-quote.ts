@@ -44,7 +44,7 @@ export const createSwapQuote = activity({
     requireWord("inputAmount", intent.inputAmount, input);
   },
   policyFacts: ({ intent, read, organization }) => signingKeyFacts(read, organization.id, intent.signWith),
-  // Nobody is bound by a quote that is not executed, so that it may be taken in vain and taken again.
+  // A quote binds nobody until it is executed, so requesting one again after a failure does no harm.
   prepare: takeQuote,
   async run({ tx, now, prepared: { quote, shown } }) {
     await addQuote(tx, quote, now);
@@ -128,9 +128,9 @@ async function takeQuote({ intent, read, organization, swaps: configured, evm, s
 }
 
 /**
- * Refuses an offer that is not to be signed.
+ * Refuses an offer that must not be signed.
  *
- * @returns on Solana the message that is, in hex
+ * @returns on Solana the message to sign, in hex
  * @throws KeysteadError SWAP_QUOTE_REFUSED, CHAIN_UNAVAILABLE
  */
 async function checkedOffer(
@@ -155,7 +155,7 @@ async function checkedOffer(
   return message.toString("hex");
 }
 
-/** The address of a key that pays on a chain; of Ethereum in lowercase. @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, FIELD_INVALID */
+/** The address of the key on the input's chain; Ethereum's in lowercase. @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, FIELD_INVALID */
 async function walletOf(read: Reader, organizationId: string, signWith: string, chain: SwapChain): Promise<string> {
   const { address } = await findSigningKey(read, organizationId, signWith);
   const [format, name] =
@@ -167,7 +167,7 @@ async function walletOf(read: Reader, organizationId: string, signWith: string, 
   });
 }
 
-/** What the parent and the service take of the input, as it is settled now. */
+/** The shares of the input that the parent and the service currently take as fees. */
 async function feesOf(
   read: Reader,
   rootId: string,

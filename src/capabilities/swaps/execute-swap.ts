@@ -51,12 +51,12 @@ const Intent = Strict({
 });
 type Intent = Static<typeof Intent>;
 
-/** What is sent, in the one place where whoever follows transactions looks for it, and the quote that it is for. */
+/** The transaction, under the member in which the following jobs expect it, and its quote. */
 const Plan = Type.Object({
   transactions: Type.Array(SponsoredPlan, { maxItems: 1 }),
-  /** In its place on Solana. */
+  /** The transaction on Solana; `transactions` is empty then. */
   solana: Type.Optional(SolanaPart),
-  /** By which the signer knows whose quote it is. */
+  /** The terms of the quote, which tell the signer which wallet signs. */
   terms: Type.String(),
   expiresAt: Type.Integer(),
   provider: Type.String(),
@@ -103,7 +103,7 @@ export const executeSwap = activity({
     const transaction = swapTransaction(terms, plan.solana);
     return Object.assign(keyFacts, await solanaTransactionFacts(read, organization.id, transaction));
   },
-  // On Ethereum chains it is signed when its turn comes to take a nonce.
+  // Transactions on Ethereum chains are signed later, when they get their nonce.
   async prepare(context: PrepareContext<Intent, "sign" | "signSponsorTransaction", Plan, "solana">) {
     const { solana } = context.plan;
     if (!solana || solana.fault) return undefined;
@@ -180,7 +180,7 @@ async function planEvmSwap(
       caip2: chain,
       account: terms.signWith,
       calls,
-      // What would not be the swap is not estimated: it is never sent.
+      // Calls with a fault are never sent, so their gas is not estimated.
       fault,
       ...(await nonceOf(context, input, terms, station)),
       stationNonce: intent.gasStationNonce,
@@ -191,7 +191,7 @@ async function planEvmSwap(
   });
 }
 
-/** The terms of a quote, of which nothing is restated otherwise. @throws KeysteadError FIELD_INVALID */
+/** The terms of a quote. @throws KeysteadError FIELD_INVALID if the request restates any of them differently */
 function requireTerms({ id, terms: text }: StoredQuote, intent: Intent): QuoteTerms {
   const terms = termsOfQuote(id, text);
   if (!terms) throw new Error(`the quote ${id} is not of its terms`);
@@ -209,7 +209,7 @@ function requireTerms({ id, terms: text }: StoredQuote, intent: Intent): QuoteTe
   return terms;
 }
 
-/** Letters of either case are the same in addresses of Ethereum, and not in those of Solana. */
+/** Ethereum addresses ignore letter case; Solana addresses do not. */
 const spelled = (caip19: string): string => (caip19.startsWith("solana:") ? caip19 : caip19.toLowerCase());
 
 function requireCurrent(quoteId: string, expiresAt: number, now: number): void {
@@ -222,7 +222,7 @@ function requireNonces({ sponsor, gasStationNonce }: Intent, input: SwapToken): 
   }
 }
 
-/** The caller's own; a wallet that takes on the gas station's code first gets its nonce when its turn comes. */
+/** The nonce that the caller named. If the wallet must first authorize the gas station's code, it gets its nonce when it is signed instead. */
 async function nonceOf(
   { intent: { evmNonce: nonce }, evm }: Planning,
   { chain, address }: SwapToken,
@@ -247,7 +247,7 @@ async function queueSwap({
 }: RunContext<Intent, SignedSwap | undefined, Plan>) {
   const { transactions, solana, expiresAt, provider, providerRequestId } = plan;
   const { quoteId } = intent;
-  // It may have waited for approval.
+  // The quote may have expired while the activity waited for approval.
   requireCurrent(quoteId, expiresAt, now);
   const terms = plannedTerms(intent, plan);
   const organizationId = organization.id;

@@ -19,16 +19,16 @@ import { swapCluster } from "./services.ts";
 import { FOLLOW_SWAP, findSwap, noteSwap, type Swap } from "./store.ts";
 
 /**
- * Waits for the end of a swap. What happens on the chain of the input is for the chain to say, and what happens on another one for the
- * provider; it is asked until everything is known, and what it says later of an amount or a refund is added. What the chain says holds
- * when nothing can take the transaction out of its block any more: until then it is looked at again.
+ * Follows a swap to its end. The input's chain is the source for what happens there, and the provider for what happens on another chain. The
+ * provider is polled until everything is known; amounts and refunds that it reports later are added. The chain's outcome is read again until
+ * the transaction's block can no longer be reorganized.
  */
 
-/** Where the operator names no provider any more. */
+/** The interval if the operator no longer configures a provider. */
 const USUAL_PAUSE_MS = 5000;
-/** What is known in part is asked for less and less often, ... */
+/** Polling slows down with a swap's age: the interval is this part of the age, ... */
 const PART_OF_AGE = 1 / 10;
-/** ... but as often as this. */
+/** ... but at most this long. */
 const RAREST_MS = 10 * MINUTE_MS;
 
 export const followSwap = job({
@@ -44,7 +44,7 @@ export const followSwap = job({
     const age = clock() - (swap?.createdAt ?? 0);
     if (!swap || !organization) return { next: { do: "finish" } };
     if (swap.status !== "PENDING" && age > SWAP_REFUND_MS) return { next: { do: "finish" } };
-    // Before the outcome: what is settled when that is read is settled as it is read.
+    // Read this before the outcome: if the transaction is settled already, the outcome read afterwards is final.
     const isFinal = await isSettled(read, swap.organizationId, swap.sendId);
     const outcome = await sponsoredOutcome(read, swap.organizationId, swap.sendId);
     if (outcome.status === "PENDING") return { next: { do: "retry", inMs: pauseUntilEnd(age) } };
@@ -61,7 +61,7 @@ export const followSwap = job({
   },
 });
 
-/** Whether nothing is left to be known, nor to be taken back. @param isFinal of the transaction of the input */
+/** Whether everything about the swap is known and final. @param isFinal whether the outcome of the input's transaction is final */
 function nothingIsLeft({ status, kind, outputAmount, error, refund }: Swap, isFinal: boolean): boolean {
   if (status === "PENDING") return false;
   if (error?.reason === "ORIGIN_TRANSACTION_FAILED") return isFinal;
@@ -72,7 +72,7 @@ function nothingIsLeft({ status, kind, outputAmount, error, refund }: Swap, isFi
 const isNew = (swap: Swap, known: Known): boolean =>
   Object.entries(known).some(([name, value]) => !isDeepStrictEqual(value, swap[name as keyof Known]));
 
-/** Only a node or a provider that is away stands between a swap and what is known of it. */
+/** Swallows errors of unavailable nodes and of the provider, after which polling continues; rethrows all others. */
 const unlessAway = (error: unknown): undefined => (error instanceof SwapProblem ? undefined : unlessNodeAway(error));
 
 type Known = Partial<Parameters<typeof noteSwap>[2]>;
@@ -82,16 +82,16 @@ interface Followed {
   swap: Swap;
   organization: Organization;
   outcome: Exclude<SponsoredOutcome, { status: "PENDING" }>;
-  /** Whether the outcome cannot change any more. */
+  /** Whether the outcome can no longer change. */
   isFinal: boolean;
 }
 
-/** What is known of a swap beyond what is stored; nothing where that is all. */
+/** The new information on a swap; empty if there is none. */
 async function learn(context: Context, followed: Followed): Promise<Known> {
   const { swap, outcome, isFinal } = followed;
   if (outcome.status === "FAILED" || outcome.error) return {};
   if (swap.kind === "CROSS_CHAIN") return learnFromProvider(context, followed);
-  // Read once when it is in a block, and once more when that block stays.
+  // The amount is read once when a block includes the transaction, and again when that block is final.
   if (swap.outputAmount !== undefined && !isFinal) return {};
   const asked = amountIn(context, followed, outcome.hash);
   const outputAmount = await (swap.status === "PENDING" ? asked.catch(unlessAway) : asked);
@@ -102,7 +102,7 @@ const chainIn = (caip19: string): EvmChain => caip19.slice(0, caip19.indexOf("/"
 
 const NO_RECEIPT = "no node shows the receipt of a transaction that is in a block";
 
-/** What came in of the output token in a transaction, less what went out; undefined where that cannot be told yet. */
+/** The net amount of the output token that the wallet received in a transaction; undefined if it is not known yet. */
 async function amountIn(context: Context, followed: Followed, hash: string): Promise<string | undefined> {
   const { walletAddress, outputToken } = followed.swap;
   if (outputToken.startsWith("solana:")) return amountOnSolana(context, followed, hash);
@@ -111,7 +111,7 @@ async function amountIn(context: Context, followed: Followed, hash: string): Pro
   const of = token === null ? "native asset" : "tokens";
   const transfers = await transfersOf(context.evm, chainIn(outputToken), hash, of);
   if (transfers === "untold") return (await settlementOf(context, followed))?.outputAmount;
-  // What was read of an earlier block must not stand for one that nobody has read.
+  // Do not keep an amount that was read from an earlier block if the final block cannot be read.
   if (!transfers && followed.isFinal) fail("CHAIN_UNAVAILABLE", { chain: chainIn(outputToken), reason: NO_RECEIPT });
   if (!transfers) return undefined;
   let net = 0n;
@@ -123,7 +123,7 @@ async function amountIn(context: Context, followed: Followed, hash: string): Pro
   return String(net);
 }
 
-/** The same on Solana, from the balances before and after it. */
+/** The same on Solana, from the balances before and after the transaction. */
 async function amountOnSolana(
   { solana }: Context,
   { swap: { walletAddress: wallet, outputToken }, isFinal }: Followed,
@@ -164,7 +164,7 @@ const fillError = (reason: string | undefined) => ({
   ...(reason === undefined ? {} : { providerReason: reason }),
 });
 
-/** The amount or the refund, as soon as the provider tells. */
+/** The output amount or the refund, once the provider reports it. */
 async function detailsOf(context: Context, followed: Followed, status: Swap["status"]): Promise<Known> {
   const settlement = await settlementOf(context, followed);
   if (status === "COMPLETED") {

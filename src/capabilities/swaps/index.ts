@@ -7,7 +7,7 @@ import { getSwapStatus } from "./get-swap-status.ts";
 import { pruneSwapQuotes } from "./prune-quotes.ts";
 import { upsertSwapConfig } from "./upsert-swap-config.ts";
 
-/** Assets of wallets exchanged for others, by a provider outside that never has a say in what is signed. */
+/** Swaps assets of wallets through an external provider, which does not decide what is signed. */
 export const swaps = capability({
   title: "Swaps",
   operations: [upsertSwapConfig, createSwapQuote, executeSwap, getSwapStatus, claimSwapFees],

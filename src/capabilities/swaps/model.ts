@@ -7,7 +7,7 @@ import { isHash } from "../../chains/solana/networks.ts";
 import { fail } from "../../kernel/errors.ts";
 import { type SwapChain, swapCluster } from "./services.ts";
 
-/** Words of the operations on swaps. */
+/** Types shared by the operations on swaps. */
 
 export const Token = Type.String({
   maxLength: 255,
@@ -24,7 +24,7 @@ export const Amount = Type.String({
 
 export const Nonce = Type.String({ pattern: "^(0|[1-9][0-9]{0,38})$", description: "a nonce in digits" });
 
-/** Zero to 10,000; how many of them are taken is another matter. */
+/** Zero to 10,000 basis points; the operations may allow less. */
 export const Bps = Type.String({
   pattern: "^(0|[1-9][0-9]{0,3}|10000)$",
   description: "basis points in digits, such as 50 for 0.5 %",
@@ -33,7 +33,7 @@ export const Bps = Type.String({
 export const swapStatuses = ["PENDING", "COMPLETED", "FAILED"] as const;
 export const swapKinds = ["SAME_CHAIN", "CROSS_CHAIN"] as const;
 
-/** What wallets have, as requests name it. */
+/** An asset that a request names. */
 export interface SwapToken {
   chain: SwapChain;
   /** The contract in lowercase, or the mint; null for the chain's native asset. */
@@ -44,9 +44,9 @@ export interface SwapToken {
 }
 
 /**
- * What an identifier names.
+ * The asset that a CAIP-19 identifier names.
  *
- * @param chains between which this server swaps
+ * @param chains the chains between which this server swaps
  * @throws KeysteadError FIELD_INVALID
  */
 export function tokenOf(assets: AssetBook, chains: readonly SwapChain[], field: string, caip19: string): SwapToken {
@@ -74,11 +74,11 @@ export function tokenOf(assets: AssetBook, chains: readonly SwapChain[], field: 
   return { chain, address, caip19: tokenId(chain, address), isStable };
 }
 
-/** SOL as a token; whoever swaps SOL names the native asset. */
+/** The mint of wrapped SOL. Requests that swap SOL must name the native asset instead. */
 export const WRAPPED_SOL = "So11111111111111111111111111111111111111112";
 const isMint = (text: string): boolean => isHash(text) && base58.decode(text).length === 32;
 
-/** Amounts of Ethereum are words, and those of Solana have 64 bits. @throws KeysteadError FIELD_INVALID */
+/** Checks that an amount fits: 256 bits on Ethereum chains, 64 bits on Solana. @throws KeysteadError FIELD_INVALID */
 export function requireWord(field: string, amount: string, { chain }: SwapToken): void {
   const bits = chain === swapCluster ? 64 : 256;
   if (BigInt(amount) >= 1n << BigInt(bits))

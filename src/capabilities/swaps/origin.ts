@@ -2,8 +2,8 @@ import type { SponsoredOutcome } from "../sponsoring/store.ts";
 import type { Swap } from "./store.ts";
 
 /**
- * A swap by what its transaction has come to now, beside what is stored. A block that has the transaction may be taken back, and another
- * one have it with another end: its row is the newest word.
+ * The stored swap, updated by the current outcome of its transaction. After a reorganization, another block may include the transaction with
+ * another outcome; the transaction's own row is the most recent source.
  */
 export function asOfOrigin(swap: Swap, outcome: SponsoredOutcome): Swap {
   const failure = outcome.status === "PENDING" ? undefined : outcome.error;

@@ -3,10 +3,10 @@ import { deleteInPortions } from "../../engine/jobs/portions.ts";
 import { HOUR_MS, MINUTE_MS } from "../../kernel/durations.ts";
 import { deleteSome } from "../../storage/deletion-in-turns.ts";
 
-/** So long whoever comes late is told that a quote has expired. */
+/** How long an expired quote is kept, so that requests that come late are told that it has expired. */
 const KEPT_EXPIRED_MS = HOUR_MS;
 
-/** Deletes quotes that nobody has used, also of organizations that take no more. */
+/** Deletes expired quotes that nobody has used, including those of organizations that request no more quotes. */
 export const pruneSwapQuotes = reconciler({
   name: "prune_swap_quotes",
   everyMs: 10 * MINUTE_MS,

@@ -2,29 +2,29 @@ import type { EvmChain } from "../../chains/evm/networks.ts";
 import { solanaChains } from "../../chains/solana/networks.ts";
 import type { Swaps } from "../../providers/swaps/swaps.ts";
 
-/** What swaps need of the house beside what the engine has for all. */
+/** The services that swaps need in addition to the engine's. */
 
 declare module "../../engine/services.ts" {
   interface Services {
-    /** Quotes swaps, and tells what became of them; undefined where nobody is to be asked. It takes its time: never in a transaction. */
+    /** The swap provider; undefined if none is configured. Calls may be slow, so never make them in a transaction. */
     swaps: (Swaps & { terms: SwapTerms }) | undefined;
   }
 }
 
-/** The chains that swaps can be on: those of Ethereum, and the main cluster of Solana. */
+/** The chains that can have swaps: Ethereum chains and Solana's mainnet. */
 export type SwapChain = EvmChain | typeof swapCluster;
 export const swapCluster = solanaChains[0];
 
-/** What the operator settles of swaps. */
+/** The operator's settings for swaps. */
 export interface SwapTerms {
-  /** How long a quote is good. */
+  /** How long a quote is valid. */
   quoteLifetimeMs: number;
-  /** The first pause between two looks at a swap whose output is on another chain. */
+  /** The initial interval at which a swap with its output on another chain is polled. */
   pollMs: number;
-  /** What the service takes of the input; of nothing where nobody receives it. */
+  /** The service's fee on the input; none is taken without a recipient. */
   serviceFee: { bps: number; stableBps: number; recipient: string | undefined };
-  /** Between which swaps are quoted. */
+  /** The chains between which swaps are quoted. */
   chains: readonly SwapChain[];
-  /** The contracts that wallets may be made to call, in lowercase; on Solana the programs. */
+  /** The contracts that wallets may call, in lowercase; on Solana the programs. */
   contracts: Readonly<Partial<Record<SwapChain, readonly string[]>>>;
 }

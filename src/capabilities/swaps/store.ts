@@ -9,7 +9,7 @@ import type { Schema } from "../../storage/schema.ts";
 import type { TxError } from "../sending/model.ts";
 import type { Refund } from "./model.ts";
 
-/** Fees, quotes, and swaps, as rows. Addresses are lowercase. */
+/** Stores fees, quotes and swaps. Addresses are lowercase. */
 
 type SwapService = NonNullable<Services["swaps"]>;
 
@@ -17,7 +17,7 @@ type SwapService = NonNullable<Services["swaps"]>;
 export const requireSwaps = (swaps: Services["swaps"]): SwapService => swaps ?? fail("SWAPS_NOT_CONFIGURED", {});
 
 /**
- * What a provider answered.
+ * Calls the provider and translates its errors.
  *
  * @throws KeysteadError SWAP_REFUSED, SWAP_QUOTE_REFUSED or SWAPS_UNAVAILABLE
  */
@@ -41,15 +41,15 @@ export async function asking<T>({ provider }: SwapService, ask: () => Promise<T>
 }
 
 export interface SwapConfig {
-  /** Digits; undefined where none was given. */
+  /** Digits; undefined if none was given. */
   feeBps: string | undefined;
   stableFeeBps: string | undefined;
   receiver: string | undefined;
-  /** Of the wallet that was made to receive. */
+  /** The address of the wallet that was created to receive the fees. */
   madeReceiver: string | undefined;
 }
 
-/** What a parent takes; undefined where it has never said. */
+/** A parent's configuration of fees; undefined if it has never set one. */
 export async function findConfig(read: Reader, organizationId: string): Promise<SwapConfig | undefined> {
   const [row] = await selectConfig(read, { organizationId });
   return (
@@ -62,7 +62,7 @@ export async function findConfig(read: Reader, organizationId: string): Promise<
   );
 }
 
-/** In the place of what was said before. */
+/** Replaces a parent's configuration. */
 export async function putConfig(
   tx: Transactor,
   organizationId: string,
@@ -86,7 +86,7 @@ export async function putConfig(
 export interface StoredQuote {
   organizationId: string;
   id: string;
-  /** What the identifier is the hash of. */
+  /** The text whose hash is the id. */
   terms: string;
   provider: string;
   offer: SwapOffer;
@@ -94,7 +94,7 @@ export interface StoredQuote {
   expiresAt: number;
 }
 
-/** Stores a quote; of very many the oldest go. Must hold the organization's scope. */
+/** Stores a quote. If there are more than MAX_SWAP_QUOTES, those that expire first are deleted. Must hold the organization's scope. */
 export async function addQuote(tx: Transactor, quote: StoredQuote, now: number): Promise<void> {
   const { organizationId, id, terms, provider, offer, expiresAt } = quote;
   await tx
@@ -115,13 +115,13 @@ export async function addQuote(tx: Transactor, quote: StoredQuote, now: number):
 }
 
 /**
- * A quote that nobody has used.
+ * Finds a quote that has not been used.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND, SWAP_QUOTE_ALREADY_USED
  */
 export async function requireQuote(read: Reader, organizationId: string, id: string): Promise<StoredQuote> {
   const [row] = await selectQuote(read, { organizationId, id });
-  // After it: a use that is stored in between takes the quote away.
+  // Read the use after the quote: one that is stored between the two reads has deleted the quote.
   if ((await selectUse(read, { organizationId, id })).length > 0) fail("SWAP_QUOTE_ALREADY_USED", { quoteId: id });
   if (!row) return fail("RESOURCE_NOT_FOUND", { kind: "swap quote", id, organizationId });
   const { terms, provider, offer, expires_at: expiresAt } = row;
@@ -138,10 +138,10 @@ export interface SwapError {
 
 export interface Swap {
   organizationId: string;
-  /** The fingerprint of its activity. */
+  /** The activity's fingerprint. */
   id: string;
   quoteId: string;
-  /** Of its transaction. */
+  /** The id of the swap's transaction. */
   sendId: string;
   provider: string;
   providerRequestId: string;
@@ -160,7 +160,7 @@ export interface Swap {
 }
 
 /**
- * Uses a quote up, and has the swap followed.
+ * Uses up a quote, stores the swap, and queues the job that follows it.
  *
  * @throws KeysteadError SWAP_QUOTE_ALREADY_USED
  */
@@ -176,7 +176,7 @@ export async function addSwap(
   const lane = `swap:${organizationId}:${id}`;
   const kind = FOLLOW_SWAP;
   const payload = { organizationId, id };
-  // Who is asked what became of it: a slow chain holds up its own swaps alone, and a slow provider those between chains.
+  // The gate is the source of the outcome: a slow chain delays only swaps on that chain, and a slow provider only those between chains.
   const chain = swap.inputToken.slice(0, swap.inputToken.indexOf("/"));
   const gate = `swaps:${swap.kind === "SAME_CHAIN" ? chain : swap.provider}`;
   await enqueue(tx, { kind, payload, lane, gate, organizationId, runAt: now, now, key: lane });
@@ -194,7 +194,7 @@ export async function findSwap(read: Reader, organizationId: string, id: string)
 export const requireSwap = async (read: Reader, organizationId: string, id: string): Promise<Swap> =>
   (await findSwap(read, organizationId, id)) ?? fail("RESOURCE_NOT_FOUND", { kind: "swap", id, organizationId });
 
-/** What is known of a swap now, in place of what was. Where somebody else has changed its status since, nothing changes. */
+/** Stores the current state of a swap. Does nothing if its status has been changed since it was read. */
 export async function noteSwap(
   tx: Transactor,
   swap: Swap,
@@ -248,7 +248,7 @@ const selectQuote = prepared<{ organizationId: string; id: string }>()((db, { or
   db.selectFrom("swap_quotes").selectAll().where("organization_id", "=", organizationId).where("id", "=", id),
 );
 
-/** When the newest expires of those that are too many. */
+/** The latest expiry among the quotes beyond the limit. */
 const selectBeyond = prepared<{ organizationId: string }>()((db, { organizationId }) =>
   db
     .selectFrom("swap_quotes")

@@ -3,7 +3,7 @@ import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { EvmOffer } from "../../providers/swaps/provider.ts";
 
-/** What wallets may be made to call: the contracts that the operator names, and nothing else. */
+/** Restricts the calls of wallets to the contracts that the operator names. */
 
 /** @throws KeysteadError SWAP_QUOTE_REFUSED */
 export function requireAllowed(
@@ -19,7 +19,7 @@ export function requireAllowed(
   }
 }
 
-/** Says why what a provider offers is not to be signed. */
+/** Throws the error for an offer of the provider that must not be signed. */
 export const refuseOffer =
   ({ provider }: NonNullable<Services["swaps"]>) =>
   (reason: string): never =>

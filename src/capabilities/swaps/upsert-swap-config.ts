@@ -62,7 +62,7 @@ export const upsertSwapConfig = activity({
   },
 });
 
-/** Who receives it: who was named, or else the wallet that was made for it, which is made where there is none. */
+/** Determines the receiver of the fees: the named address, or else the wallet that this server created for them, which is created if missing. */
 async function settle({
   intent,
   read,

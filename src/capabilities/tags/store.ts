@@ -12,7 +12,7 @@ interface TagKind {
 export const userTags: TagKind = { type: "TAG_TYPE_USER" };
 export const privateKeyTags: TagKind = { type: "TAG_TYPE_PRIVATE_KEY" };
 
-/** Every tag of one kind. */
+/** All tags of one kind. */
 export async function findTags(read: Reader, organizationId: string, kind: TagKind): Promise<Static<typeof Tag>[]> {
   const rows = await read
     .selectFrom("tags")

@@ -80,7 +80,7 @@ export const createUsers = activity({
   versions: {
     1: {
       intent: IntentV1,
-      // What a user may do is no longer told by an access type.
+      // Access types are obsolete; they no longer determine what a user may do.
       upgrade: ({ users }: Static<typeof IntentV1>) => ({
         users: users.map(({ accessType: _, apiKeys, authenticators, ...user }) => ({
           ...user,

@@ -22,6 +22,6 @@ export const users = capability({
     getUser,
     listUsers,
   ],
-  // A seat in the root quorum goes with its user.
+  // A user's seat in the root quorum is removed together with the user.
   erases: ["root_quorum_members", "verified_contacts", "users"],
 });

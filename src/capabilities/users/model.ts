@@ -9,13 +9,13 @@ import {
   newOauthProviders,
 } from "../credentials/model.ts";
 
-/** What was verified of a user's credentials. */
+/** The verified credentials of a user. */
 export interface CheckedCredentials {
   authenticators?: readonly CheckedAuthenticator[] | undefined;
   oauthProviders?: readonly CheckedOauthProvider[] | undefined;
 }
 
-/** A user as requests describe one; `place` is where the user stands in the request. */
+/** The user that a request describes; `place` is the user's field in the request. */
 export function newUser(
   params: {
     userName: string;

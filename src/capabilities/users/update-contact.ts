@@ -7,7 +7,7 @@ import { activity } from "../../engine/declare.ts";
 import { contactOfToken, requireVerificationToken } from "../../engine/keys/verification-tokens.ts";
 import { fail } from "../../kernel/errors.ts";
 
-/** What both intents have beside the contact itself. */
+/** The members common to both intents, which also have the contact. */
 interface Given {
   userId: string;
   verificationToken?: string;
@@ -16,8 +16,8 @@ interface Given {
 const TOKEN = "parameters.verificationToken";
 
 /**
- * Declares the activity that changes one contact of a user: an empty one goes, and a token of `verify_otp` shows that the new one is
- * theirs. The token serves for other things as well.
+ * Declares the activity that changes one contact of a user. An empty value removes the contact. A token of `verify_otp` marks the new one
+ * as verified; this does not use the token up.
  */
 export const updateContact = <const Path extends string, I extends TSchema>({
   path,
@@ -30,7 +30,7 @@ export const updateContact = <const Path extends string, I extends TSchema>({
   path: Path;
   summary: string;
   type: ContactType;
-  /** Where the contact stands among the parameters. */
+  /** The name of the contact's field among the parameters. */
   field: string;
   intent: I;
   valueIn: (intent: Static<I>) => string;

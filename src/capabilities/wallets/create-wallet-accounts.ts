@@ -27,7 +27,7 @@ export const createWalletAccounts = activity({
   },
   addresses: ({ prepared: { wallet, accounts } }) => accountsToProve(wallet, accounts),
   async run({ intent: { walletId, persist = true }, tx, organization, now, prepared: { accounts } }) {
-    // The wallet may have gone since its keys were derived.
+    // The wallet may have been deleted since its keys were derived.
     await requireSealedWallet(tx, organization.id, walletId);
     if (persist) await addAccounts(tx, organization.id, walletId, accounts, now);
     return { addresses: accounts.map(({ address }) => address) };

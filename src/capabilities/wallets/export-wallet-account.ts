@@ -35,7 +35,7 @@ export const exportWalletAccount = activity({
     return { account, exportBundle: await sealedEnvelope({ read, signer }, organization.id, message) };
   },
   async run({ intent: { address }, tx, organization, now, prepared: { account, exportBundle } }) {
-    // What was decided on is the account that has the address now; it must be the one that was exported.
+    // The decision applies to the account that has the address now; it must be the one that the signer exported.
     const { id } = await requireAccount(tx, organization.id, address);
     if (id !== account.id) return accountNotFound(address, organization.id);
     await markAccountsExported(tx, organization.id, account.address, now);
@@ -43,7 +43,7 @@ export const exportWalletAccount = activity({
   },
 });
 
-/** An address may also be that of a private key alone, which is exported by its id. */
+/** Rejects an address that only a private key has; those are exported by id, by another operation. */
 async function requireAccount(
   read: Reader,
   organizationId: string,

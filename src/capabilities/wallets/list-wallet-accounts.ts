@@ -43,7 +43,7 @@ export const listWalletAccounts = query({
   response: Type.Object({ accounts: Type.Array(WalletAccount) }),
   async run({ request, read, organization }) {
     const { walletId, includeWalletDetails, filterByPath: path } = request;
-    // Most wallets have the same paths: those of all would be a list of the wallets.
+    // Most wallets use the same paths, so a path without a wallet would match nearly every wallet.
     if (path !== undefined && walletId === undefined) fail("FIELD_MISSING", { field: "walletId" });
     if (walletId !== undefined) await requireWallet(read, organization.id, walletId);
     const accounts = await accountsFor(request, read, organization.id);
@@ -87,7 +87,7 @@ const REFUSED_BESIDE = [
 ] as const;
 
 /**
- * What would have accounts looked through that are not in the answer, or has another order.
+ * Refuses other filters and cursors, with which the server would have to read accounts that are not in the answer, or return another order.
  *
  * @throws KeysteadError FIELD_INVALID
  */

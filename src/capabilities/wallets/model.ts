@@ -20,7 +20,7 @@ const AccountParams = Strict({
 export type AccountParams = Static<typeof AccountParams>;
 export const AccountsParams = List(AccountParams, MAX_ACCOUNTS_PER_REQUEST);
 
-/** A wallet that is to be made with fresh words. */
+/** A wallet to create from a new mnemonic. */
 export const WalletParams = Strict({
   walletName: Label,
   accounts: AccountsParams,
@@ -34,7 +34,7 @@ const DEFAULT_MNEMONIC_LENGTH = 12;
 export const mnemonicLengthOf = ({ mnemonicLength = DEFAULT_MNEMONIC_LENGTH }: WalletParams): MnemonicLength =>
   mnemonicLength as MnemonicLength;
 
-/** What a new wallet answers; the addresses are in the order of the accounts. */
+/** The result for a new wallet; the addresses are in the order of the accounts. */
 export const WalletResult = Type.Object({ walletId: Type.String(), addresses: Type.Array(Type.String()) });
 
 export const Wallet = Type.Object(
@@ -71,11 +71,11 @@ export const WalletAccount = Type.Object(
 );
 export type WalletAccount = Static<typeof WalletAccount>;
 
-/** The namespace of CAIP-2 that addresses of a format belong to, where one is known. */
+/** The CAIP-2 namespace of an address format, if it has one. */
 export const caip2PrefixOf = (format: AddressFormat): string | undefined =>
   ({ ADDRESS_FORMAT_ETHEREUM: "eip155", ADDRESS_FORMAT_SOLANA: "solana" })[format as string];
 
-/** @throws KeysteadError naming the first field of a new wallet that cannot be */
+/** @throws KeysteadError naming the first invalid field of a new wallet */
 export function checkWallet(params: WalletParams, field: string): void {
   const { mnemonicLength = DEFAULT_MNEMONIC_LENGTH } = params;
   if (!(MNEMONIC_LENGTHS as readonly number[]).includes(mnemonicLength)) {
@@ -87,7 +87,7 @@ export function checkWallet(params: WalletParams, field: string): void {
   checkAccounts(params.accounts, `${field}.accounts`);
 }
 
-/** @throws KeysteadError naming the first account whose path or address format cannot be, or that is there twice */
+/** @throws KeysteadError naming the first account whose path or address format is invalid or that repeats another */
 export function checkAccounts(accounts: readonly AccountParams[], field: string): void {
   const seen = new Set<string>();
   for (const [index, { curve, path, addressFormat }] of accounts.entries()) {

@@ -24,7 +24,7 @@ import {
   type WalletParams,
 } from "./model.ts";
 
-/** An organization as far as the signer needs it. */
+/** The parts of an organization that the signer needs. */
 type Owner = Pick<Organization, "id" | "sealedKey">;
 
 export interface NewWalletAccount {
@@ -38,19 +38,19 @@ export interface NewWalletAccount {
   name: string | undefined;
 }
 
-/** A wallet that the signer made or opened, as it is to be stored. */
+/** A wallet that the signer generated or imported, ready to be stored. */
 export type NewWallet = WalletOfAuthority & { accounts: readonly NewWalletAccount[] };
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 
-/** For whom the signer works, and how what it makes is called. */
+/** The signer, the organization that it works for, and the source of ids for new wallets and accounts. */
 interface Making<Verb extends "createWallet" | "deriveAccounts"> {
   signer: AskedSigner<Verb>;
   organization: Owner;
   id: IdFor;
 }
 
-/** Has the signer make a wallet, without storing anything. */
+/** Has the signer generate a wallet. Does not store it. */
 export async function generateWallet(
   { signer, organization: { id: organizationId, sealedKey }, id }: Making<"createWallet">,
   params: WalletParams,
@@ -73,7 +73,7 @@ export async function generateWallet(
   };
 }
 
-/** What app proofs of a wallet's new accounts are about. */
+/** The addresses of a wallet's new accounts, as references for app proofs. */
 export const accountsToProve = (
   { id: walletId, sealedWallet }: { id: string; sealedWallet: Uint8Array },
   accounts: readonly NewWalletAccount[],
@@ -83,7 +83,7 @@ export const accountsToProve = (
     format,
   }));
 
-/** Accounts with the public keys that the signer derived for them, in the same order. */
+/** The accounts with their addresses; `publicKeys` are those that the signer derived, in the same order. */
 export const accountsOf = (
   params: readonly AccountParams[],
   publicKeys: readonly string[],
@@ -95,7 +95,7 @@ export const accountsOf = (
     return { id: id(`accounts.${index}`), curve, path, addressFormat, address, publicKey, name };
   });
 
-/** Has the signer derive accounts of a stored wallet, without storing anything. */
+/** Has the signer derive accounts of a stored wallet. Does not store them. */
 export async function deriveAccounts(
   { signer, organization: { id: organizationId, sealedKey }, id }: Making<"deriveAccounts">,
   wallet: { id: string; sealedWallet: Uint8Array },
@@ -112,7 +112,7 @@ export async function deriveAccounts(
   return accountsOf(params, publicKeys, id);
 }
 
-/** @throws KeysteadError WALLET_PATH_TAKEN for an account that the wallet has already */
+/** @throws KeysteadError WALLET_PATH_TAKEN if the wallet already has one of the accounts */
 export async function addAccounts(
   tx: Transactor,
   organizationId: string,
@@ -155,7 +155,7 @@ export async function addAccounts(
   fail("WALLET_PATH_TAKEN", { id: taken?.walletAccountId ?? "", path });
 }
 
-/** A wallet as the signer needs it. */
+/** The parts of a wallet that the signer needs. */
 export async function requireSealedWallet(
   read: Reader,
   organizationId: string,
@@ -171,7 +171,7 @@ export async function requireSealedWallet(
   return { id, sealedWallet: row.sealed_wallet };
 }
 
-/** All wallets of the organization, or those named. */
+/** All wallets of the organization, or only those with these ids. */
 export async function findWallets(read: Reader, organizationId: string, ids?: readonly string[]): Promise<Wallet[]> {
   const rows = await read
     .selectFrom("wallets")
@@ -207,7 +207,7 @@ export async function requireAccount(read: Reader, organizationId: string, id: s
   if (!row) fail("RESOURCE_NOT_FOUND", { kind: "wallet account", id, organizationId });
 }
 
-/** Wallets as policies see them; unknown ids are left out. */
+/** Wallets as policies see them; unknown ids are skipped. */
 export async function walletFacts(
   read: Reader,
   organizationId: string,
@@ -222,7 +222,7 @@ export async function walletFacts(
   }));
 }
 
-/** Accounts as policies see them; unknown ids are left out. */
+/** Accounts as policies see them; unknown ids are skipped. */
 export async function accountsFacts(
   read: Reader,
   organizationId: string,
@@ -240,7 +240,7 @@ export async function accountsFacts(
   return sharedKeyFacts(rows.map(accountFacts), "is about");
 }
 
-/** Marks every account that has this address: what was exported opens each of them. */
+/** Marks every account with this address as exported, because the exported key controls them all. */
 export async function markAccountsExported(
   tx: Transactor,
   organizationId: string,
@@ -255,7 +255,7 @@ export async function markAccountsExported(
     .execute();
 }
 
-/** Which accounts a list has: of one wallet or of all, one by its id, at one address (under any spelling), and at one path of a wallet. */
+/** Narrows a list of accounts to one wallet, one account id, one address (in any spelling) or one path. All given members must match. */
 export interface AccountFilter {
   accountId?: string | undefined;
   walletId?: string | undefined;
@@ -264,12 +264,12 @@ export interface AccountFilter {
 }
 
 /**
- * Orders what a look-up by address or path finds, which is little, by no index: the databases would rather read all accounts in the order of one
- * until they meet those.
+ * Orders the few rows that a look-up by address or path finds. It is an expression so that no index can serve the order: the databases would
+ * otherwise scan all accounts in the order of that index until they reach those rows.
  */
 const idOfFew = sql<string>`id || ''`;
 
-/** A page of accounts in the order in which they were made, which is also that of their ids. */
+/** A page of accounts, oldest first; ids sort by creation time. */
 export async function findAccounts(
   read: Reader,
   organizationId: string,
@@ -285,19 +285,19 @@ export async function findAccounts(
     .$if(walletId !== undefined, (accounts) => accounts.where("wallet_id", "=", walletId as string))
     .$if(address !== undefined, (accounts) => accounts.where("lookup", "=", normalizeAddress(address as string)))
     .$if(path !== undefined, (accounts) => accounts.where("path", "=", path as string))
-    // The first page begins after "": PostgreSQL then takes the rows in the order of an index, also before it has statistics.
+    // The first page starts after "". With this condition PostgreSQL reads the rows in index order, even before it has statistics.
     .where(id, before === undefined ? ">" : "<", before ?? after ?? "")
     .orderBy(id, before === undefined ? "asc" : "desc")
     .limit(limit)
     .execute();
-  // Going down from a cursor takes the nearest; the page itself is oldest first either way.
+  // `before` reads descending, to find the rows nearest to the cursor; the page itself is always oldest first.
   return (before === undefined ? rows : rows.reverse()).map(accountOf);
 }
 
-/** Comes after whatever addresses and names are written in. */
+/** The last code point, which sorts after all characters of addresses and names. */
 const BEHIND_ALL = "\u{10ffff}";
 
-/** The first accounts of an organization, in the order of their addresses, whose address begins so. */
+/** The first accounts of an organization whose address starts with `beginning`, in the order of addresses. */
 export async function findAccountsBeginning(
   read: Reader,
   organizationId: string,
@@ -305,7 +305,7 @@ export async function findAccountsBeginning(
   limit: number,
 ): Promise<WalletAccount[]> {
   const found = new Map<string, Selectable<Schema["wallet_accounts"]>>();
-  // None of them is within another, so their addresses in turn are in order too.
+  // No prefix is a prefix of another, so the results of the sorted prefixes, one after the other, are sorted too.
   for (const text of normalizedBeginnings(beginning).sort()) {
     const rows = await accountsFrom(read, organizationId, inOrderOfBytes(read, "lookup"), text, limit).execute();
     for (const row of rows) found.set(row.id, row);
@@ -314,8 +314,8 @@ export async function findAccountsBeginning(
 }
 
 /**
- * The first accounts of an organization, in the order of their names, whose name begins so, with capital letters of ASCII or without: those
- * the databases know by themselves.
+ * The first accounts of an organization whose name starts with `beginning`, in the order of names. Only ASCII letters match in any case,
+ * because those are the only ones that the databases lowercase by their built-in rules.
  */
 export async function findAccountsNamed(
   read: Reader,
@@ -329,7 +329,7 @@ export async function findAccountsNamed(
   return rows.map(accountOf);
 }
 
-/** The order of the indexes on beginnings. */
+/** The sort order of the indexes that serve searches by prefix. */
 const inOrderOfBytes = (read: Reader, column: "lookup" | "name") =>
   read.kind === "postgres" ? sql<string>`${sql.ref(column)} collate "C"` : sql.ref<string>(column);
 
@@ -344,7 +344,7 @@ const accountsFrom = (read: Reader, organizationId: string, by: RawBuilder<strin
     .orderBy("id")
     .limit(limit);
 
-/** The accounts of a wallet at an address, under any spelling, and at a path; there are few of them. */
+/** The accounts of a wallet at an address, in any spelling, and at a path. There are only a few. */
 export async function findAccountsAt(
   read: Reader,
   organizationId: string,
@@ -381,7 +381,7 @@ function accountOf(row: Selectable<Schema["wallet_accounts"]>): WalletAccount {
   };
 }
 
-/** Whether the organization has a wallet account of this format at an address, under any spelling. */
+/** Whether the organization has a wallet account of this format at an address, in any spelling. */
 export async function hasAccountAt(
   read: Reader,
   organizationId: string,
@@ -403,21 +403,21 @@ const selectAccountAt = prepared<{ organizationId: string; lookup: string; addre
       .limit(1),
 );
 
-/** The families of addresses whose chains are followed. */
+/** The address formats whose chains the server follows. */
 export type FollowedFormat = "ADDRESS_FORMAT_ETHEREUM" | "ADDRESS_FORMAT_SOLANA";
 
-/** Whether any organization has an account of this format in a wallet. */
+/** Whether any organization has a wallet account of this format. */
 export async function hasAccountsOf(read: Reader, addressFormat: FollowedFormat): Promise<boolean> {
   const select = addressFormat === "ADDRESS_FORMAT_SOLANA" ? selectSolanaAccount : selectEvmAccount;
   return (await select(read, {})).length > 0;
 }
 
-/** By the index that has these accounts alone, which is taken only where the format stands in the statement itself. */
+/** Uses the partial index for these accounts, which the databases use only if the format is a literal in the statement. */
 const selectSolanaAccount = prepared<Record<string, never>>()((db) =>
   db.selectFrom("wallet_accounts").select("id").where("address_format", "=", sql.lit("ADDRESS_FORMAT_SOLANA")).limit(1),
 );
 
-/** By the index on `lookup`, in which addresses of Ethereum and those that look like them stand together. */
+/** Uses the index on `lookup`, in which Ethereum addresses and those that look alike are adjacent. */
 const selectEvmAccount = prepared<Record<string, never>>()((db) =>
   db
     .selectFrom("wallet_accounts")
@@ -429,8 +429,8 @@ const selectEvmAccount = prepared<Record<string, never>>()((db) =>
 );
 
 /**
- * The organizations with an account of this format in a wallet at one of these addresses (of Ethereum in lowercase), by the address, the
- * oldest ones. One look-up in the index for all, whose cost is that of the addresses asked for and not of those that there are.
+ * The oldest organizations, at most MAX_OWNERS_PER_ADDRESS, with a wallet account of this format at each of these addresses, by address
+ * (Ethereum's in lowercase). One index look-up serves all; its cost grows with the addresses in the request and not with those stored.
  */
 export async function ownersOfAddresses(
   read: Reader,
@@ -451,7 +451,7 @@ export async function ownersOfAddresses(
   return owners;
 }
 
-/** Ids of organizations begin with the time when they were made. */
+/** Ordering by organization id puts the oldest first, because ids begin with the time of creation. */
 const ownersWhere = (addressFormat: FollowedFormat, addresses: string): string => `
   select "lookup", "organization_id" from (
     select "lookup", "organization_id", row_number() over (partition by "lookup" order by "organization_id") as "place"
@@ -461,7 +461,7 @@ const ownersWhere = (addressFormat: FollowedFormat, addresses: string): string =
     ) as "owners"
   ) as "ordered" where "place" <= ${MAX_OWNERS_PER_ADDRESS}`;
 
-/** The addresses are one parameter, whatever their number. */
+/** The addresses are one parameter regardless of their number. */
 const selectOwnersOf = (addressFormat: FollowedFormat) => ({
   sqlite: ownersWhere(addressFormat, "in (select value from json_each(?))"),
   postgres: ownersWhere(addressFormat, "= any($1::text[])"),

@@ -13,11 +13,11 @@ import { unpackBody } from "./packed-body.ts";
 import { DELIVER_WEBHOOK, gateOf, laneOf } from "./queue-delivery.ts";
 import { webhookKey } from "./signing-keys.ts";
 
-/** The sending of one delivery: a signed POST, its outcome in the log, and the next attempt by the schedule. */
+/** Sends one delivery: makes a signed POST request, logs the outcome, and schedules the next attempt. */
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DISABLED_AFTER_MS = 5 * DAY_MS;
-/** How long an endpoint's deliveries rest when this service cannot make one: its signer is away, say. */
+/** How long an endpoint's deliveries pause after a fault of this service, such as an unavailable signer. */
 const OWN_TROUBLE_PAUSE_MS = 5000;
 
 const Payload = Type.Object({ organizationId: Type.String(), deliveryId: Type.String() });
@@ -27,7 +27,7 @@ type Context = JobContext<
   "signStatements"
 >;
 
-/** The schedule decides when a delivery is given up. */
+/** `maxAttempts` is infinite, because the schedule decides when a delivery is given up. */
 export const deliverWebhook = job({
   name: DELIVER_WEBHOOK,
   payload: Payload,
@@ -37,7 +37,7 @@ export const deliverWebhook = job({
   concurrent: true,
   run: (context) =>
     deliver(context).catch((error: Error): JobResult => {
-      // Nothing was sent, so no attempt of the schedule is used up.
+      // Nothing was sent, so this does not count as an attempt.
       const { organizationId, deliveryId } = context.payload;
       context.log.warn({ organizationId, deliveryId, reason: error.message }, "a webhook could not be sent");
       return { next: { do: "pause", inMs: OWN_TROUBLE_PAUSE_MS } };
@@ -48,7 +48,7 @@ async function deliver(context: Context): Promise<JobResult> {
   const { payload, database, clock } = context;
   const { organizationId, deliveryId } = payload;
   const [delivery] = await selectDelivery(database.read, { organizationId, id: deliveryId });
-  // Deleted with its endpoint, or over. One that was given up has a job only when an operator brings that back.
+  // It was deleted with its endpoint, or has ended. A FAILED delivery has a job only if an operator retries it.
   if (delivery === undefined || delivery.status === "DELIVERED" || delivery.status === "CANCELLED") {
     return { next: { do: "finish" } };
   }
@@ -71,7 +71,7 @@ interface Attempt {
   durationMs: number;
   statusCode: number | null;
   error: string | null;
-  /** The request itself can never succeed. */
+  /** Whether retrying cannot succeed. */
   isFinal: boolean;
 }
 
@@ -111,7 +111,7 @@ async function send(context: Context, delivery: Delivery, span: Span | undefined
   }
 }
 
-/** The signature is over this attempt's time, so that a receiver can refuse what is old. */
+/** The signature covers the time of this attempt, so that receivers can reject old requests. */
 async function signedHeaders(
   context: Context,
   { delivery, body }: { delivery: Delivery; body: string },
@@ -138,14 +138,14 @@ async function signedHeaders(
     "x-turnkey-signature-algorithm": "ed25519",
     "x-turnkey-signature-version": "v1",
     "x-turnkey-signature": (signature as Buffer).toString("hex"),
-    // The same delivery in the words of Standard Webhooks.
+    // The same data in the headers of Standard Webhooks.
     "webhook-id": eventId,
     "webhook-timestamp": String(seconds),
     "webhook-signature": `v1a,${(standardSignature as Buffer).toString("base64")}`,
   };
 }
 
-/** 2xx is success; 3xx and 4xx are final; everything else is tried again until the schedule ends. */
+/** 2xx is success; 3xx and 4xx are final; everything else is retried until the schedule ends. */
 function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: number): JobResult {
   const { statusCode, error, isFinal } = attempt;
   const log = (tx: Transactor, status: string, nextAttemptAt: number | null) =>
@@ -157,7 +157,7 @@ function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: 
       next: { do: "finish" },
       record: async (tx) => {
         const wasFailing = delivery.failing_since !== null;
-        // In the order of every change to both: lane, then endpoint.
+        // The lane before the endpoint, the lock order of every transaction that changes both.
         if (wasFailing) await moveBehind(tx, delivery, { isFailing: false });
         await log(tx, "DELIVERED", null);
         if (wasFailing) await markHealthy(tx, delivery);
@@ -179,7 +179,7 @@ function outcomeOf(context: Context, delivery: Delivery, attempt: Attempt, now: 
   };
 }
 
-/** Endpoints of sub-organizations that fail share less with those that do not. */
+/** Moves a sub-organization's endpoint between the workers of failing and those of healthy endpoints. */
 async function moveBehind(tx: Transactor, delivery: Delivery, { isFailing }: { isFailing: boolean }): Promise<void> {
   const { organization_id: organizationId, parent_id: rootId, endpoint_id: endpointId, url } = delivery;
   if (rootId === null) return;
@@ -194,7 +194,7 @@ async function logAttempt(
   const number = delivery.attempts + 1;
   const ref = { organizationId: delivery.organization_id, id: delivery.id };
   const updated = await updateDelivery(tx, { ...ref, status, number, nextAttemptAt, now });
-  // Deleted with its endpoint meanwhile.
+  // It was deleted with its endpoint in the meantime.
   if (updated.length === 0) return;
   const { startedAt, durationMs, statusCode, error } = attempt;
   await insertAttempt(tx, { ...ref, number, startedAt, durationMs, statusCode, error });
@@ -218,7 +218,7 @@ async function markHealthy(tx: Transactor, { organization_id, endpoint_id }: Del
     .execute();
 }
 
-/** An endpoint that has not taken anything for days is switched off, and the organization's others are told. */
+/** Disables an endpoint after days without a success, and announces that to the organization's other endpoints. */
 async function noteFailure(tx: Transactor, { log }: Context, delivery: Delivery, now: number): Promise<void> {
   const { organization_id, endpoint_id } = delivery;
   const endpoint = await tx

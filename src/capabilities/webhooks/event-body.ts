@@ -1,14 +1,14 @@
 import { intentToStore, messageToStore, storedIntent, storedMessage } from "../../engine/activities/bodies.ts";
 import { maskedActivity } from "../../engine/activities/masks.ts";
 
-/** The body of an event about an activity, which is stored without what the activity's own body says. */
+/** The body of an event about an activity. It is stored without the parts that the activity's own stored body contains. */
 
 interface RenderedActivity extends Record<string, unknown> {
   intent: Record<string, unknown>;
   votes: { message: string }[];
 }
 
-/** What is stored of an event whose body is this activity. */
+/** The form in which an event with this activity as its body is stored. */
 export function eventToStore(body: string | undefined, rendered: Record<string, unknown>): string {
   const { intent, votes } = rendered as RenderedActivity;
   return JSON.stringify({
@@ -18,7 +18,7 @@ export function eventToStore(body: string | undefined, rendered: Record<string, 
   });
 }
 
-/** The event as it is sent: the same bytes each time, whatever has become of the activity since. */
+/** The event as it is sent. The bytes are the same each time, even if the activity has changed since. */
 export function storedEvent(body: string, stored: string): string {
   const rendered = JSON.parse(stored) as RenderedActivity;
   const whole = {

@@ -20,19 +20,19 @@ import {
 } from "./model.ts";
 import { enqueueDelivery } from "./queue-delivery.ts";
 
-/** What happened, turned into deliveries in the transaction in which it happens. */
+/** Turns events into queued deliveries, in the transaction in which the event happens. */
 
-/** An endpoint that an event is for. */
+/** An endpoint that receives an event. */
 export interface EventReceiver {
   endpointId: string;
-  /** The endpoint's, which may be the parent of the event's. */
+  /** The endpoint's organization, which may be the parent of the event's. */
   organizationId: string;
-  /** Of that organization: its parent, or itself. */
+  /** The parent of that organization, or itself. */
   rootId: string;
   url: string;
 }
 
-/** Tells the endpoints of the organization and of its parent of an activity's new status; the body is the activity itself. */
+/** Announces an activity's new status to the endpoints of its organization and its parent. The body is the activity itself. */
 export async function announceActivity(tx: Transactor, change: ActivityChange): Promise<void> {
   const { activity, votes, organization, now } = change;
   const { id: organizationId, parentId } = organization;
@@ -45,7 +45,7 @@ export async function announceActivity(tx: Transactor, change: ActivityChange): 
   await addDeliveries(tx, { organizationId, eventType: "ACTIVITY_UPDATES", body, activityId, now }, receivers);
 }
 
-/** Tells the organization's other endpoints that one of them was switched off. */
+/** Announces to the organization's other endpoints that one of them was disabled. */
 export async function announceDisabledEndpoint(
   tx: Transactor,
   endpoint: { organizationId: string; endpointId: string; url: string; name: string; now: number },
@@ -59,7 +59,7 @@ export async function announceDisabledEndpoint(
 }
 
 /**
- * Sends a test event to one endpoint, which says of itself that it is one.
+ * Sends a test event to one endpoint. The event identifies itself as a test.
  *
  * @returns the delivery's id
  */
@@ -74,20 +74,20 @@ export async function sendTest(
   return addDelivery(tx, { eventId, now }, endpoint);
 }
 
-/** What happened to a thing of an organization, for the endpoints of the organization and of its parent. */
+/** An event about a resource of an organization, for the endpoints of the organization and its parent. */
 export interface OwnedEvent {
   eventType: EventType;
   organization: { id: string; parentId: string | null };
-  /** The name of the event in its body. */
+  /** The event's name in its body. */
   type: string;
-  /** What of it endpoints can filter by, beside the organization and the name. */
+  /** The properties by which endpoints can filter it, besides the organization and the name. */
   facts: EventFacts;
   msg: object;
   /** Milliseconds. */
   now: number;
 }
 
-/** Tells of an event in the transaction in which it happens. */
+/** Announces an event in the transaction in which it happens. */
 export async function announceEvent(
   tx: Transactor,
   { eventType, organization, type, facts, msg, now }: OwnedEvent,
@@ -99,13 +99,13 @@ export async function announceEvent(
   await addDeliveries(tx, { organizationId, eventType, body, activityId: null, now }, receivers);
 }
 
-/** Who may want to hear of an organization's activities. */
+/** The endpoints that may be subscribed to an organization's activities. */
 export const findActivityListeners = (
   read: Reader,
   { id: organizationId, parentId }: ActivityChange["organization"],
 ): Promise<unknown> => findListeners(read, { organizationId, parentId, eventType: "ACTIVITY_UPDATES" });
 
-/** An organization without a parent asks for itself twice, which costs nothing more. */
+/** For an organization without a parent, the query names it twice, which costs nothing extra. */
 const findListeners = (
   read: Reader,
   { organizationId, parentId, eventType }: { organizationId: string; parentId: string | null; eventType: EventType },
@@ -122,7 +122,7 @@ async function findReceivers(
   const receivers = new Map<string, EventReceiver>();
   for (const row of rows) {
     if (row.filters_json !== null && !matchesFilters(filtersOf(row.filters_json), facts)) continue;
-    // Several subscriptions of one endpoint may match; it is told once.
+    // An endpoint receives the event once, even if several of its subscriptions match.
     const { endpoint_id: endpointId, organization_id, url } = row;
     receivers.set(endpointId, { endpointId, organizationId: organization_id, rootId, url });
   }
@@ -195,7 +195,7 @@ const listeners = (db: Pick<Kysely<Schema>, "selectFrom">, { organizationId, par
     .where("s.event_type", "=", eventType)
     .orderBy("e.id");
 
-/** Where another transaction may delete an endpoint meanwhile, what is found is kept until this one has ended. */
+/** On PostgreSQL, the found endpoints are locked against deletion by concurrent transactions until this one ends. */
 const selectListeners = {
   sqlite: prepared<Listening>()(listeners),
   postgres: prepared<Listening>()((db, listening) => listeners(db, listening).forKeyShare("e"), { isTogether: true }),

@@ -3,16 +3,16 @@ import { FAILING_ENDPOINT_DELIVERIES, MAX_COUNTED_ENDPOINTS, MAX_COUNTED_JOBS } 
 import type { Reader } from "../../storage/engine.ts";
 import { laneOf } from "./queue-delivery.ts";
 
-/** Endpoints that take nothing at the moment, for operators: by number for metrics, by name for a person who looks. */
+/** Endpoints that currently fail, for operators: their number for metrics, and a list for people. */
 
 export interface FailingEndpoints {
   /** Up to MAX_COUNTED_ENDPOINTS. */
   count: number;
-  /** Milliseconds; null where none is failing. */
+  /** Milliseconds; null if none is failing. */
   since: number | null;
 }
 
-/** Literals as the index has them: PostgreSQL does not find it by a parameter. */
+/** The literals of the partial index; PostgreSQL would not use it with a parameter. */
 const FAILING = "failing_since is not null and is_active = 1";
 
 export const COUNT_FAILING_ENDPOINTS = `select count(*) as count, min(failing_since) as since
@@ -26,17 +26,17 @@ export async function countFailingEndpoints(read: Reader): Promise<FailingEndpoi
 export interface ShownFailingEndpoint {
   endpointId: string;
   organizationId: string;
-  /** Without path and query, which may hold what only its organization is to know. */
+  /** Without path and query, which may contain the organization's secrets. */
   host: string;
-  /** RFC 3339: since when no delivery has succeeded. */
+  /** RFC 3339; no delivery has succeeded since. */
   failingSince: string;
-  /** Deliveries that wait, up to MAX_COUNTED_JOBS. */
+  /** Waiting deliveries, up to MAX_COUNTED_JOBS. */
   waiting: number;
-  /** Of its newest deliveries; null where the log has none any more. */
+  /** The last attempt among the endpoint's newest deliveries; null if the log has none any more. */
   lastAttempt: { at: string; statusCode: number | null; error: string | null } | null;
 }
 
-/** Active endpoints that no delivery has reached lately, the one that has failed for longest first. */
+/** Active endpoints that currently fail, the longest-failing first. */
 export async function listFailingEndpoints(read: Reader, limit: number): Promise<ShownFailingEndpoint[]> {
   const endpoints = await read
     .selectFrom("webhook_endpoints")

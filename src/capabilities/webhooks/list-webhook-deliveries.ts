@@ -81,7 +81,7 @@ export const listWebhookDeliveries = query({
         eventId: row.event_id,
         eventType: row.event_type,
         status: row.status,
-        // One that was stored between the two reads would not fit the status.
+        // An attempt that was stored between the two reads would contradict the status.
         attempts: (byDelivery.get(row.id) ?? [])
           .filter(({ number }) => number <= row.attempts)
           .map((attempt) => ({

@@ -9,23 +9,23 @@ export const eventTypes = [
   "BALANCE_CONFIRMED_UPDATES",
   "BALANCE_FINALIZED_UPDATES",
   "SEND_TRANSACTION_STATUS_UPDATES",
-  // Ours: an endpoint was switched off because it failed for too long.
+  // An extension of this server: an endpoint was disabled because it failed for too long.
   "WEBHOOK_ENDPOINT_UPDATES",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** Ours: sent to one endpoint because somebody asked for it, whatever that is subscribed to; nobody subscribes to it. */
+/** An extension of this server: sent to one endpoint on request, regardless of its subscriptions. Nobody can subscribe to it. */
 export const TEST_EVENT = "WEBHOOK_ENDPOINT_TEST";
 export type SentEventType = EventType | typeof TEST_EVENT;
 
-/** Only the organization that pays for these, the parent, may subscribe to them. */
+/** Only a parent, which pays for these events, may subscribe to them. */
 export const billingScopedEventTypes: readonly EventType[] = [
   "BALANCE_CONFIRMED_UPDATES",
   "BALANCE_FINALIZED_UPDATES",
   "SEND_TRANSACTION_STATUS_UPDATES",
 ];
 
-/** An empty `filtersJson` filters nothing, as none does. */
+/** An empty `filtersJson` is the same as none: no filter. */
 const Subscription = Strict({
   eventType: OneOf(eventTypes),
   filtersJson: Type.Optional(Type.String({ maxLength: 4096 })),
@@ -57,7 +57,7 @@ export const WebhookEndpoint = Type.Object(
 );
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 
-/** @throws KeysteadError FIELD_INVALID: what may be dialed is decided here, and again at every dial */
+/** @throws KeysteadError FIELD_INVALID if the URL may not be called; every delivery checks this again */
 export function checkEndpointUrl(url: string, policy: OutboundPolicy): void {
   const checked = checkOutboundUrl(url, policy);
   if ("problem" in checked) fail("FIELD_INVALID", { field: "parameters.url", reason: checked.problem });
@@ -66,14 +66,14 @@ export function checkEndpointUrl(url: string, policy: OutboundPolicy): void {
 const filterKeys = ["organizationId", "type", "status", "caip2", "address"] as const;
 type FilterKey = (typeof filterKeys)[number];
 
-/** What an event can be filtered by; what it does not have matches no filter. */
+/** The properties by which an event can be filtered. A filter on a property that the event lacks does not match. */
 export type EventFacts = Partial<Record<FilterKey, string>>;
 export type Filters = Partial<Record<FilterKey, readonly string[]>>;
 
 const MAX_FILTER_VALUES = 100;
 
 /**
- * Reads `filtersJson`: an object whose members must all match, each a text or a list of texts of which one must.
+ * Parses `filtersJson`: an object whose members must all match. Each is a string, or a list of strings of which one must match.
  *
  * @throws KeysteadError FIELD_INVALID naming `field`
  */

@@ -2,14 +2,14 @@ import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { MAX_WEBHOOK_EVENT_BYTES } from "../../kernel/limits.ts";
 
 /**
- * Bodies of events as they may be stored: as JSON, or compressed behind a mark that no JSON begins with. The next version writes the
- * second form; this one reads both, so that the two can run side by side (ADR 0122).
+ * The two forms in which bodies of events are stored: as JSON, or compressed after a prefix with which no JSON begins. The next version
+ * writes the second form. This one reads both, so that the two versions can run side by side (ADR 0122).
  */
 
-/** The number is that of the dictionary. */
+/** The number identifies the dictionary. */
 const MARK = "deflate1:";
 
-/** What events have in common, the most frequent last (RFC 1950, section 2.2). Whoever changes it changes the mark. */
+/** Common parts of events, the most frequent last (RFC 1950, section 2.2). If you change it, change the mark too. */
 const DICTIONARY = Buffer.from(
   [
     '{"type":"webhooks:endpoint_disabled","organizationId":"","msg":{"endpointId":"","url":"https://","name":"","isActive":false,"timestamp":',
@@ -25,13 +25,13 @@ const DICTIONARY = Buffer.from(
   ].join(""),
 );
 
-/** What is smaller as it is stays so. */
+/** Compresses a body, unless that would make it longer. */
 export function packBody(body: string): string {
   const packed = MARK + deflateRawSync(body, { dictionary: DICTIONARY }).toString("base64");
   return packed.length < body.length ? packed : body;
 }
 
-/** @throws Error for what is longer than any event, or broken */
+/** @throws Error if it is corrupt or longer than any event */
 export function unpackBody(stored: string): string {
   if (!stored.startsWith(MARK)) return stored;
   const packed = Buffer.from(stored.slice(MARK.length), "base64");

@@ -4,7 +4,7 @@ import { HOUR_MS } from "../../kernel/durations.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { jobKeyOf } from "./queue-delivery.ts";
 
-/** Deletes events with their deliveries and attempts when they are old, unless one is still to be sent. */
+/** Deletes old events with their deliveries and attempts, unless a delivery is still pending. */
 export const pruneWebhookEvents = reconciler({
   name: "prune_webhook_events",
   everyMs: HOUR_MS,
@@ -15,7 +15,7 @@ export const pruneWebhookEvents = reconciler({
   },
 });
 
-/** The jobs of deliveries that were given up stay for the operator, and go with the deliveries. */
+/** The jobs of failed deliveries are kept for the operator until the deliveries are deleted. */
 async function dropDeadJobs(tx: Transactor, eventIds: string[]): Promise<void> {
   const failed = await tx
     .selectFrom("webhook_deliveries")

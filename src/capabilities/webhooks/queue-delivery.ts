@@ -7,9 +7,9 @@ import type { Transactor } from "../../storage/engine.ts";
 export const DELIVER_WEBHOOK = "deliver_webhook";
 
 export interface DeliveryRef {
-  /** The endpoint's. */
+  /** The endpoint's organization. */
   organizationId: string;
-  /** Of that organization: its parent, or itself. */
+  /** The parent of that organization, or itself. */
   rootId: string;
   deliveryId: string;
   endpointId: string;
@@ -18,13 +18,13 @@ export interface DeliveryRef {
   now: number;
 }
 
-/** Deliveries to one endpoint are made one after the other ... */
+/** Deliveries to one endpoint are sent one at a time. */
 export const laneOf = (endpointId: string): string => `webhook:${endpointId}`;
 /**
- * ... and endpoints of one host share their workers, whatever their port; so do those of one organization, and of all sub-organizations
- * below a parent, whose own endpoints have workers that those never have. Of these, endpoints that failed last have a part alone: whoever
- * makes sub-organizations with receivers that do not answer keeps no sibling waiting for long. Some workers are never those of webhooks:
- * such receivers keep no mail and no transaction waiting.
+ * The limits on workers for an endpoint's deliveries. All endpoints on one host, on any port, share a limit; so do all endpoints of one
+ * organization, and those of all sub-organizations below a parent, which leaves workers for the parent's own. Endpoints of sub-organizations
+ * whose last attempt failed have an additional limit, so that many unresponsive receivers do not delay those of siblings for long. Webhooks
+ * together never use all workers, so that unresponsive receivers delay no mail and no transaction.
  */
 export function gateOf(url: string, { organizationId, rootId, isFailing = false }: EndpointHolder): Gates {
   const { hostname } = new URL(url);
@@ -38,14 +38,14 @@ export function gateOf(url: string, { organizationId, rootId, isFailing = false 
 interface EndpointHolder {
   organizationId: string;
   rootId: string;
-  /** Whether the last attempt came to nothing; not unless said. */
+  /** Whether the last attempt failed; false by default. */
   isFailing?: boolean;
 }
 
-/** A delivery that is queued twice is queued once. */
+/** The key prevents queuing a delivery twice. */
 export const jobKeyOf = (deliveryId: string): string => `webhook-delivery:${deliveryId}`;
 
-/** Queues a delivery behind the others of its endpoint. */
+/** Queues a delivery after the others of its endpoint. */
 export function enqueueDelivery(tx: Transactor, delivery: DeliveryRef): Promise<void> {
   const { organizationId, rootId, deliveryId, endpointId, url, now } = delivery;
   return enqueue(tx, {

@@ -1,21 +1,24 @@
-/** What webhooks need of the house beside what the engine has for all. */
+/** The services that webhooks need in addition to the engine's. */
 
 declare module "../../engine/services.ts" {
   interface Services {
-    /** When webhook deliveries are tried, and how long each try may take. */
+    /** When deliveries are attempted, and the timeout of each attempt. */
     webhookSchedule: WebhookSchedule;
     webhookObserver: WebhookObserver;
   }
 }
 
-/** Is told of each attempt to deliver a webhook: taken, or not and to be tried again, refused for good, or the last one. */
+/**
+ * Called after each attempt to deliver a webhook: `delivered`, `failed` (to be retried), `refused` (a final error), or `given_up` (the last
+ * retry failed).
+ */
 export interface WebhookObserver {
   attempted(outcome: "delivered" | "failed" | "refused" | "given_up"): void;
 }
 
 export interface WebhookSchedule {
-  /** Pause before each attempt; the first is at once. */
+  /** The pause before each attempt; the first is immediate. */
   retryDelaysMs: readonly number[];
-  /** Bound of one attempt. */
+  /** The timeout of one attempt. */
   timeoutMs: number;
 }

@@ -2,7 +2,7 @@ import { publishedServiceKeys, type ServiceKeyKind } from "../../engine/keys/ser
 import { WEEK_MS } from "../../kernel/durations.ts";
 import type { Reader } from "../../storage/engine.ts";
 
-/** A JSON Web Key Set (RFC 7517, RFC 8037) with what the published verifiers look for beside it. */
+/** A JSON Web Key Set (RFC 7517, RFC 8037) with the additional members that published verifiers expect. */
 export async function webhookKeySet(read: Reader, now: number): Promise<{ keys: Record<string, string>[] }> {
   const keys = await publishedServiceKeys(read, webhookKey, now);
   return {
@@ -19,7 +19,7 @@ export async function webhookKeySet(read: Reader, now: number): Promise<{ keys: 
   };
 }
 
-/** The key that deliveries are signed with. */
+/** The key that signs deliveries. */
 export const webhookKey: ServiceKeyKind = {
   purpose: "webhook",
   curve: "CURVE_ED25519",
@@ -27,7 +27,7 @@ export const webhookKey: ServiceKeyKind = {
   publish: webhookVerificationKeys,
 };
 
-/** As `verifyTurnkeyWebhookSignature` of the published SDK takes the keys. */
+/** The keys in the form that `verifyTurnkeyWebhookSignature` of the published SDK expects. */
 async function webhookVerificationKeys(read: Reader, now: number): Promise<Record<string, string>[]> {
   const keys = await publishedServiceKeys(read, webhookKey, now);
   return keys.map(({ id, publicKey }) => ({

@@ -6,7 +6,7 @@ import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Subscription, WebhookEndpoint } from "./model.ts";
 import { laneOf } from "./queue-delivery.ts";
 
-/** What other capabilities have told to endpoints. */
+/** For other capabilities, to announce events to endpoints. */
 export { announceEvent } from "./events.ts";
 
 /** Endpoints and their subscriptions. */
@@ -31,7 +31,7 @@ export async function addSubscriptions(
   await tx.insertInto("webhook_subscriptions").values(rows).execute();
 }
 
-/** All endpoints of an organization, or the one named. */
+/** All endpoints of an organization, or only the one with this id. */
 export async function findEndpoints(read: Reader, organizationId: string, id?: string): Promise<WebhookEndpoint[]> {
   const endpoints = await read
     .selectFrom("webhook_endpoints")
@@ -77,15 +77,15 @@ interface EndpointRef {
 }
 
 /**
- * Deletes an endpoint with its subscriptions, what is queued for it and the log of what was sent. Where that is more than one transaction
- * should delete, nothing is sent to it or shown of it from now on, and a job deletes it.
+ * Deletes an endpoint with its subscriptions, its queued deliveries and the log of deliveries. If these are more than one transaction should
+ * delete, the endpoint is disabled and hidden at once, and a job deletes it.
  */
 export async function removeEndpoint(tx: Transactor, ref: EndpointRef, now: number): Promise<void> {
   const { organizationId, endpointId } = ref;
   if (!(await areMoreThan(MAX_ERASED_AT_ONCE, deliveriesTo(tx, ref)))) {
-    // First, so that an attempt that is just being recorded is waited for and not met halfway.
+    // The jobs first, to wait for an attempt that is being recorded right now.
     await dropJobs(tx, laneOf(endpointId), organizationId);
-    // They go with the endpoint's row, which on SQLite is long where there are many.
+    // Deliveries are deleted by cascade with the endpoint's row, which takes long on SQLite if there are many.
     if (tx.kind === "sqlite") {
       const deliveries = deliveriesTo(tx, ref).select(rowId.as("row_id"));
       await deleteInTurns(organizationId, tx.deleteFrom("webhook_deliveries"), deliveries);
@@ -109,7 +109,7 @@ export async function removeEndpoint(tx: Transactor, ref: EndpointRef, now: numb
   });
 }
 
-/** With its subscriptions, and what there is left of deliveries. */
+/** Deletes an endpoint's row and, by cascade, its subscriptions and remaining deliveries. */
 export async function removeEndpointRow(tx: Transactor, { organizationId, endpointId }: EndpointRef): Promise<void> {
   await tx
     .deleteFrom("webhook_endpoints")

@@ -22,7 +22,7 @@ export const testWebhookEndpoint = activity({
       const reason = "is an endpoint that is switched off; switch it on with update_webhook_endpoint first";
       fail("FIELD_INVALID", { field: "parameters.endpointId", reason });
     }
-    // The condition is in the statement, so that of two at once only one is sent.
+    // The statement itself checks the pause, so that only one of two concurrent tests is sent.
     const { numUpdatedRows } = await tx
       .updateTable("webhook_endpoints")
       .set({ tested_at: now })

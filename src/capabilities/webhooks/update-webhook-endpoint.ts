@@ -24,7 +24,7 @@ export const updateWebhookEndpoint = activity({
     if (url !== undefined) checkEndpointUrl(url, outboundPolicy);
   },
   async run({ intent: { endpointId, url, name, isActive }, tx, organization, now }) {
-    // First, in the order in which the outcome of an attempt is stored: lane, then endpoint.
+    // The lane before the endpoint: the same lock order as when the outcome of an attempt is stored.
     if (url !== undefined) {
       const holder = { organizationId: organization.id, rootId: rootIdOf(organization) };
       await moveLane(tx, { lane: laneOf(endpointId), gate: gateOf(url, holder) });
@@ -34,7 +34,7 @@ export const updateWebhookEndpoint = activity({
       .set({
         ...(url === undefined ? {} : { url }),
         ...(name === undefined ? {} : { name }),
-        // Switched on again, or moved, it starts with a clean slate.
+        // Enabling the endpoint again or changing its URL resets its history of failure.
         ...(isActive === undefined ? {} : { is_active: isActive ? 1 : 0 }),
         ...(isActive === true || url !== undefined ? { failing_since: null } : {}),
         updated_at: now,

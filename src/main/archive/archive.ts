@@ -29,13 +29,13 @@ export interface ArchiveSummary {
   activities: number;
   sha256: string;
   keyId: string;
-  /** Fewer than in the file where an earlier run removed the others, or an event of a webhook needs them. */
+  /** Fewer than in the file if an earlier run removed the others, or if webhook events still need some. */
   removed: number;
 }
 
 /**
- * Writes old activities to a file, reads it back, and removes from the database what stands in it. A run that was ended is begun again
- * with the same words: of a file that is whole, what is in it is removed.
+ * Writes old activities to a file, reads it back, and removes its contents from the database. To resume an interrupted run, run the same command
+ * again: if the file is complete already, only the removal is done.
  *
  * @throws ArchiveProblem
  */
@@ -50,7 +50,7 @@ export async function archive(
   }
   await ensureServiceKeys(store, [archiveKey], now);
   if (!existsSync(file)) await writeArchive(store, { file, before, now });
-  // Open until the end: what is removed is what stands in the file that was found whole.
+  // Keep the file open until the end, so that exactly the contents of the verified file are removed.
   const handle = await openArchive(file);
   try {
     const seal = await requireOwn(store.database, { file, handle, before });
@@ -69,10 +69,10 @@ interface Found {
   before: number;
 }
 
-/** An earlier run may have been ended, and a copy may have been made, before all of it was on the disk. */
+/** Syncs the file to disk, because an earlier run may have been interrupted, or the file copied, without that. */
 async function keep(file: string, handle: FileHandle): Promise<void> {
   try {
-    // There, only who may write can ask for it.
+    // On Windows, syncing needs write access.
     if (process.platform !== "win32") await handle.sync();
     syncFolder(dirname(resolve(file)));
   } catch (error) {
@@ -80,7 +80,7 @@ async function keep(file: string, handle: FileHandle): Promise<void> {
   }
 }
 
-/** Nothing is removed because of a file that is damaged, or of another installation or another date. */
+/** Refuses a file that is damaged or that belongs to another installation or date, so that nothing is removed because of it. */
 async function requireOwn({ read }: Database, { file, handle, before }: Found): Promise<Seal> {
   let manifest: Manifest | undefined;
   let seal: Seal | undefined;

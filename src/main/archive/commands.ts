@@ -9,7 +9,7 @@ interface ArchiveTools extends OperatorTools {
   withInstallation: (config: Config, opening: Opening, use: (opened: Opened) => Promise<void>) => Promise<void>;
 }
 
-/** `archive` and `verify`. */
+/** The commands `archive` and `verify`. */
 export function addArchiveCommands(
   program: Command,
   { withConfig, readConfig, printJson, withDatabase, withInstallation }: ArchiveTools,
@@ -64,7 +64,7 @@ const DATE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\
 /** @throws StartProblem */
 export function readDate(text: string): number {
   const time = DATE.test(text) ? Date.parse(text) : Number.NaN;
-  // 30 February would be taken for a day in March.
+  // `Date.parse` would treat 30 February as a day in March.
   const day = Date.parse(text.slice(0, "2025-01-01".length));
   const isReal = !Number.isNaN(day) && text.startsWith(new Date(day).toISOString().slice(0, "2025-01-01".length));
   if (isReal && !Number.isNaN(time) && time > 0) return time;

@@ -5,26 +5,27 @@ import { type ArchiveStatement, archiveText } from "../../signer/statements.ts";
 import { StartProblem } from "../config.ts";
 
 /**
- * An archive: lines of JSON, compressed with zstd. The manifest; each activity with what stands under it, a row in a line; the seal.
+ * The format of an archive: lines of JSON, compressed with zstd. First the manifest, then each activity followed by its rows, one row per line,
+ * and last the seal.
  */
 
-/** The first line. Whoever reads one looks at `format` first. */
+/** The first line. Readers must check `format` first. */
 export interface Manifest {
   keystead: "archive";
   format: typeof FORMAT;
   /** The version of Keystead that wrote it. */
   version: string;
-  /** The last migration that had run: it names the columns of the rows. */
+  /** The last migration that had run, which determines the columns of the rows. */
   schema: string;
   installationId: string;
-  /** RFC 3339: what it holds was submitted and ended before. */
+  /** RFC 3339; all activities in it were submitted and had ended before. */
   before: string;
   writtenAt: string;
-  /** What verification tokens in stamps are checked with: P-256 keys, compressed in hex. */
+  /** The keys that check verification tokens in stamps: P-256, compressed, in hex. */
   verificationKeys: readonly string[];
 }
 
-/** The kinds of rows that follow an activity, by the names of their lines. */
+/** The kinds of rows that follow an activity, by the names that lines use. */
 export const under = {
   vote: "votes",
   authentication: "authentications",
@@ -33,7 +34,7 @@ export const under = {
 } as const;
 export type UnderName = keyof typeof under;
 
-/** The kinds of rows that others refer to, written once before the first activity that needs them. */
+/** The kinds of rows that several activities refer to. Each row is written once, before the first activity that needs it. */
 export const shared = { policyList: "policy_lists", bootProof: "boot_proofs" } as const;
 export type SharedName = keyof typeof shared;
 
@@ -41,11 +42,11 @@ export type SharedName = keyof typeof shared;
 export interface Seal {
   end: true;
   activities: number;
-  /** Lines of each other kind. */
+  /** The number of lines of each other kind. */
   rows: Readonly<Record<UnderName | SharedName, number>>;
-  /** Hex, over all lines before it. */
+  /** In hex, over all previous lines. */
   sha256: string;
-  /** The installation's key, and its signature, r and s in hex, over the text of the statement. */
+  /** The id of the installation's key. Its signature, r and s in hex, is over the text of the statement. */
   keyId: string;
   publicKey: string;
   signature: string;
@@ -53,7 +54,7 @@ export interface Seal {
 
 export const FORMAT = 1;
 
-/** An activity with what stands under it, as its rows were. */
+/** An activity with its rows, as they were in the database. */
 export interface ArchivedActivity {
   activity: ActivityRow;
   vote: VoteRow[];
@@ -62,7 +63,7 @@ export interface ArchivedActivity {
   appProof: { boot_proof_id: string; payload: string; signature: string }[];
 }
 
-/** Why an archive cannot be written, read or removed, in words for the operator. */
+/** Why an archive cannot be written, read or removed; the message is for the operator. */
 export class ArchiveProblem extends StartProblem {}
 
 export const statementOf = (
@@ -76,7 +77,7 @@ export const statementOf = (
   sha256,
 });
 
-/** Whether the seal is signed by the key that it names. */
+/** Whether the key that the seal names has signed it. */
 export async function isSigned(manifest: Manifest, seal: Seal): Promise<boolean> {
   const text = Buffer.from(archiveText(statementOf(manifest, seal)));
   try {
@@ -91,6 +92,6 @@ export async function isSigned(manifest: Manifest, seal: Seal): Promise<boolean>
   }
 }
 
-/** Whether the fingerprint is that of the body; of an activity without one nobody can tell. */
+/** Whether the fingerprint matches the body. For an activity without a body, this cannot be checked. */
 export const hasItsFingerprint = ({ body, fingerprint }: ActivityRow): boolean =>
   body === null || fingerprintOf(body) === fingerprint;

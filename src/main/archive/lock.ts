@@ -8,14 +8,14 @@ import { FolderInUse, type LockHolder, ServerLock } from "../../storage/server-l
 import { ArchiveProblem } from "./format.ts";
 
 /**
- * One archive command for each database. Two of them at once would lose nothing, since each removes what stands in its own file alone;
- * but what stood in both would be in two archives. The system or PostgreSQL takes the lock back from a process that ends in whatever way.
+ * Allows one archive command at a time for each database. Two at once would lose nothing, because each removes only the contents of its own file,
+ * but some activities would be in two archives. The operating system or PostgreSQL releases the lock when the process ends for any reason.
  */
 export interface ArchiveLock {
   release(): Promise<void>;
 }
 
-/** @throws ArchiveProblem that names who has it */
+/** @throws ArchiveProblem that names the holder of the lock */
 export async function lockArchives(databaseUrl: string): Promise<ArchiveLock> {
   const file = sqliteFileOf(databaseUrl);
   if (file === undefined) return lockInPostgres(databaseUrl);
@@ -37,15 +37,15 @@ const inUse = (holder: string | undefined): ArchiveProblem =>
     `another archive command works on this database (${holder ?? "it has only just started"}); run this one again when that one has ended`,
   );
 
-/** No scope of a transaction is called so. */
+/** No transaction's scope has this name. */
 const LOCK = "keystead archive";
 
-/** Longer ones are cut off by PostgreSQL, which would warn of it. */
+/** PostgreSQL truncates longer names and warns about that. */
 const MAX_NAME = 63;
 
 /**
- * In a transaction of its own, so that it holds behind a pooler too. It reads nothing, and keeps no dead rows. Who it belongs to is the
- * name of its connection: it goes with it.
+ * Takes the lock in a separate transaction, so that it also works behind a pooler. The transaction reads nothing and so does not prevent vacuum.
+ * The connection's application name identifies the holder, and disappears with the connection.
  */
 async function lockInPostgres(url: string): Promise<ArchiveLock> {
   const client = await connectForLong(url);
@@ -62,7 +62,7 @@ async function lockInPostgres(url: string): Promise<ArchiveLock> {
     await client.end();
     throw error;
   }
-  // A connection that nobody hears of ends by the limit, so that a machine that is gone does not hold the lock for ever.
+  // PostgreSQL ends the connection if it is idle for too long, so that a machine that has failed does not hold the lock forever.
   const beat = setInterval(() => client.query("select 1").catch(() => {}), ARCHIVE_LOCK_BEAT_MS);
   beat.unref();
   return {

@@ -22,10 +22,9 @@ export type Part =
   | { seal: Seal };
 
 /**
- * Reads an archive from its first line to its last, and holds its digest and its counts against it. Whose signature it bears is
- * for the caller.
+ * Reads an archive from its first line to its last, and checks its digest and counts. The caller must check the signature.
  *
- * @throws ArchiveProblem for one that is truncated, altered, foreign or of a newer version; at the end too
+ * @throws ArchiveProblem if it is truncated, altered, not an archive or of a newer version; possibly only at the end
  */
 export async function* readArchive(file: string): AsyncGenerator<Part> {
   const handle = await openArchive(file);
@@ -45,7 +44,7 @@ export async function openArchive(file: string): Promise<FileHandle> {
   }
 }
 
-/** As `readArchive`; each time from its first line, and always the same file, whatever has its name by then. */
+/** As `readArchive`, for an open file. Each call starts at the first line and reads the same file, even if another has its name by then. */
 export async function* readOpenArchive(file: string, handle: FileHandle): AsyncGenerator<Part> {
   try {
     yield* partsOf(handle);
@@ -86,7 +85,7 @@ async function* partsOf(handle: FileHandle): AsyncGenerator<Part> {
   if (!book.isSealed) throw new ArchiveProblem("it is cut off: its end is missing");
 }
 
-/** What came so far, to be held against the seal. */
+/** The counts and the digest so far, to be compared with the seal. */
 class Book {
   readonly #hash = createHash("sha256");
   readonly #counts = new Map<string, number>();

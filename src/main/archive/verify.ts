@@ -16,33 +16,33 @@ import {
 } from "./format.ts";
 import { readArchive } from "./read.ts";
 
-/** What `keystead verify` prints. */
+/** The output of `keystead verify`. */
 export interface Report {
   ok: boolean;
   installationId: string;
   before: string;
   writtenAt: string;
   sha256: string;
-  /** The key that signed it, which is one of those that were given. */
+  /** The key that signed it, which is one of the trusted keys. */
   signedBy: { keyId: string; publicKey: string };
   activities: number;
-  /** How many of each verdict; what operators did by commands has no stamp. */
+  /** The number of stamps with each verdict. Changes that operators made by commands have no stamp. */
   stamps: { valid: number; invalid: number; notVerifiable: number };
   byOperators: number;
-  /** App proofs, which the signers of that time made. */
+  /** The number of valid and invalid app proofs, made by the signers at the time. */
   proofs: { valid: number; invalid: number };
-  /** The first of them. */
+  /** The first problems. */
   problems: string[];
 }
 
 const PROBLEMS_SHOWN = 50;
 
 /**
- * Reads an archive to its end and checks what can be checked of it: counts, digest, signature, and each activity's fingerprint, stamps
- * and proofs.
+ * Reads an archive to its end and checks everything that can be checked: counts, digest, signature, and each activity's fingerprint, stamps and
+ * proofs.
  *
- * @param trusted the public keys that it may be signed with, compressed in hex
- * @throws ArchiveProblem for one that cannot be used at all
+ * @param trusted the public keys that may have signed it, compressed in hex
+ * @throws ArchiveProblem if it cannot be used at all
  */
 export async function verifyArchive(file: string, trusted: readonly string[]): Promise<Report> {
   const check = new Check();
@@ -64,7 +64,7 @@ export async function verifyArchive(file: string, trusted: readonly string[]): P
   return { ok: count === 0, ...told, stamps, byOperators, proofs, problems };
 }
 
-/** @throws ArchiveProblem for one that none of these keys signed */
+/** @throws ArchiveProblem if none of these keys signed it */
 export async function refuseForeign(
   file: string,
   manifest: Manifest,
@@ -80,7 +80,7 @@ export async function refuseForeign(
   );
 }
 
-/** Every key that the installation ever signed archives with. */
+/** All keys with which the installation ever signed archives. */
 export async function archiveKeysOf(read: Reader): Promise<string[]> {
   const rows = await read
     .selectFrom("service_keys")
@@ -96,7 +96,7 @@ class Check {
   readonly problems: string[] = [];
   byOperators = 0;
   count = 0;
-  /** The signers' keys by the ids of their boot proofs, compressed in hex. */
+  /** The signers' keys, compressed in hex, by the ids of their boot proofs. */
   readonly #boots = new Map<string, string>();
 
   boot({ id, ephemeral_public_key: key }: { id: string; ephemeral_public_key: string }): void {
@@ -143,7 +143,7 @@ class Check {
   }
 }
 
-/** Of the two points in a signer's ephemeral key the second signs. */
+/** A signer's ephemeral key consists of two points, of which the second one signs. */
 function signingKeyOf(ephemeral: string): string {
   const point = ephemeral.slice(130);
   const isOdd = Number.parseInt(point.slice(-1), 16) % 2 === 1;

@@ -38,7 +38,7 @@ export interface Store {
 
 const ORGANIZATIONS_AT_ONCE = 500;
 
-/** What nothing will become of any more. */
+/** The statuses that never change. */
 const FINAL: readonly ActivityStatus[] = [
   "ACTIVITY_STATUS_COMPLETED",
   "ACTIVITY_STATUS_FAILED",
@@ -46,10 +46,10 @@ const FINAL: readonly ActivityStatus[] = [
 ];
 
 /**
- * Writes all activities that were submitted and ended before a time to a file that only its owner can read. It has its name once it
- * is whole, signed and on the disk; a process that is killed leaves `<file>.<something>.partial`.
+ * Writes all activities that were submitted and had ended before a time to a file that only its owner can read. The file gets its name once it is
+ * complete, signed and on disk. A process that is killed leaves `<file>.<something>.partial`.
  *
- * @throws ArchiveProblem, where there is none of them too
+ * @throws ArchiveProblem, also if there are no such activities
  */
 export async function writeArchive(
   store: Store,
@@ -66,7 +66,7 @@ export async function writeArchive(
     syncFolder(dirname(resolve(file)));
   } catch (error) {
     remove();
-    // The database or the signer may fail while it is written, which is no trouble of the file.
+    // These errors are not caused by the file: the database or the signer may fail during the writing.
     if ([ArchiveProblem, DatabaseFailure, KeysteadError].some((kind) => error instanceof kind)) throw error;
     throw new ArchiveProblem(`${file} could not be written: ${(error as Error).message}`);
   } finally {
@@ -74,7 +74,7 @@ export async function writeArchive(
   }
 }
 
-/** Gives it its name, never in the place of another file: rows may have been removed because of that one. */
+/** Gives the file its name, but never replaces another file, because rows in that one may have been removed from the database. */
 function publish(partial: string, file: string): void {
   try {
     giveName(partial, file);
@@ -136,7 +136,7 @@ async function manifestOf(read: Reader, before: number, now: number): Promise<Ma
   };
 }
 
-/** As backups name it. */
+/** The installation's id, as in backups. */
 export async function installationOf(read: Reader): Promise<string> {
   const rows = await read.selectFrom("installation").selectAll().execute();
   const id = installationIdOf(new Map(rows.map(({ name, value }) => [name, value])));
@@ -146,7 +146,7 @@ export async function installationOf(read: Reader): Promise<string> {
 
 type NamedRow = { name: "activity" | UnderName | SharedName; row: object };
 
-/** Nothing changes of what has ended: no snapshot is held while it is read, a few at a time. */
+/** Ended activities do not change, so they are read in pages without holding a snapshot. */
 async function* rowsOf(read: Reader, before: number): AsyncGenerator<NamedRow> {
   const below = lowestIdAt(before);
   const told = { policyList: new Set<string>(), bootProof: new Set<string>() };
@@ -226,7 +226,7 @@ async function* withTheirs(
   }
 }
 
-/** The lists of policies that outcomes are told of. */
+/** The lists of policies that activities' outcomes refer to. */
 async function* listsOf(
   read: Reader,
   organizationId: string,
@@ -245,7 +245,7 @@ async function* listsOf(
   for (const row of rows) yield { name: "policyList", row };
 }
 
-/** The signers that made the proofs; they are forgotten once nothing refers to them. */
+/** The boot proofs of the signers that made the app proofs. They are deleted once nothing refers to them. */
 async function* bootsOf(
   read: Reader,
   proofs: readonly { boot_proof_id: string }[],

@@ -5,23 +5,23 @@ import { syncFolder } from "../../kernel/sync-folder.ts";
 import type { FileSettings } from "./settings.ts";
 import { type Sink, SinkFailure, sinkFailure, within } from "./sink.ts";
 
-/** An open file, by what tells whether it still has its name. */
+/** An open file, with its device and inode, which show whether the path still leads to it. */
 interface OpenFile {
   handle: FileHandle;
   dev: number;
   ino: number;
-  /** Bytes of whole lines. */
+  /** The size of its complete lines in bytes. */
   size: number;
 }
 
 /**
- * Appends to a file, and has it on the disk before it says so. A full file becomes `<path>.1`, the one before `<path>.2`, and so on;
- * the oldest goes. A file that was moved or removed by somebody else is begun anew.
+ * Appends to a file, and acknowledges lines only once they are on disk. A full file is renamed to `<path>.1`, the previous one to `<path>.2`,
+ * and so on; the oldest is deleted. If another process moves or removes the file, a new one is created.
  */
 export class FileSink implements Sink {
   readonly #settings: FileSettings;
   #file: OpenFile | undefined;
-  /** An attempt that is under way, be it that nobody waits for it any more. */
+  /** The attempt in progress, even if its caller has timed out. */
   #appending: Promise<void> | undefined;
 
   constructor(settings: FileSettings) {
@@ -29,7 +29,7 @@ export class FileSink implements Sink {
   }
 
   async deliver(lines: readonly string[], timeoutMs: number): Promise<void> {
-    // On a disk that hangs no more than that waits.
+    // If the disk hangs, only one attempt waits for it.
     if (this.#appending) throw new SinkFailure("did not take lines in time");
     this.#appending = this.#append(Buffer.from(lines.map((line) => `${line}\n`).join(""))).finally(() => {
       this.#appending = undefined;
@@ -55,7 +55,7 @@ export class FileSink implements Sink {
       }
       await this.#write(file, bytes);
     } catch (error) {
-      // Opened anew at the next attempt, whatever has become of it.
+      // The next attempt opens the file again, because its state is unknown.
       await this.#leave();
       throw error;
     }
@@ -67,7 +67,7 @@ export class FileSink implements Sink {
       await file.handle.datasync();
       file.size += bytes.length;
     } catch (error) {
-      // A line that is there in part would be in the way of whoever reads the next one; where it stays, the next opening takes it out.
+      // Remove a partial line, which would corrupt the next one. If this fails, it is removed when the file is next opened.
       await file.handle.truncate(file.size).catch(() => {});
       throw error;
     }
@@ -77,13 +77,13 @@ export class FileSink implements Sink {
     const known = this.#file;
     if (known) {
       const named = await stat(this.#settings.path).catch(() => undefined);
-      // Of another size where something else has written to it: a size that is not its own would cut off lines that are there.
+      // If the size differs, something else has written to the file, and truncating to the known size could delete its lines.
       if (named?.ino === known.ino && named.dev === known.dev && named.size === known.size) return known;
       await this.#leave();
     }
     const { path } = this.#settings;
     await ensureFolder(dirname(path), 0o700);
-    // Read as well, for the end of its last line.
+    // Opened for reading too, to find the end of its last line.
     const handle = await open(path, "a+", 0o600);
     try {
       const { dev, ino } = await handle.stat();
@@ -122,7 +122,7 @@ async function moveIfThere(from: string, to: string): Promise<void> {
 const LOOK_BYTES = 64 * 1024;
 const LINE_END = 0x0a;
 
-/** Takes the beginning of a line off the end, as a killed server leaves it: the whole line comes again. Resolves to the size. */
+/** Removes a partial line at the end, which a killed server leaves; the complete line is sent again. Resolves to the file's size. */
 async function withoutBrokenLine(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat();
   for (let end = size; end > 0; ) {

@@ -5,7 +5,7 @@ import { isOfPrivateNetwork } from "../operator-url.ts";
 import type { HttpsSettings } from "./settings.ts";
 import { type Sink, SinkFailure } from "./sink.ts";
 
-/** Sends lines by POST, one JSON object to a line; any status of success says that all of them were taken. */
+/** Sends lines by POST, one JSON object per line. Any success status means that all of them were accepted. */
 export class HttpsSink implements Sink {
   readonly #settings: HttpsSettings;
   readonly #client: OutboundClient;
@@ -47,6 +47,6 @@ export class HttpsSink implements Sink {
   }
 }
 
-/** One on the operator's own network is asked by the client that may reach it, any other by the guarded one. */
+/** A sink on a private network needs the client that may reach private addresses; others are called by the guarded client. */
 export const clientFor = ({ url }: Pick<HttpsSettings, "url">): OutboundClient =>
   isOfPrivateNetwork(url) ? createNodeClient() : createOutboundClient({ allowPrivateNetworks: false });

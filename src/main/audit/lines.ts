@@ -6,8 +6,8 @@ import { newIdAt } from "../../kernel/ids.ts";
 import { MAX_AUDIT_KEY_LENGTH } from "../../kernel/limits.ts";
 
 /**
- * What the lines of the audit stream say: identifiers, public keys, outcomes and addresses. Neither a body nor a part of one is
- * among them, no text that a client wrote, and so no secret and no code.
+ * The contents of the audit stream's lines: identifiers, public keys, outcomes and addresses. They contain no part of a body and no text that a
+ * client wrote, and therefore no secrets and no codes.
  */
 
 export const auditEvents = [
@@ -28,12 +28,12 @@ const outcomes: Record<ActivityStatus, string> = {
   ACTIVITY_STATUS_REJECTED: "rejected",
 };
 
-/** A new status of an activity, and who brought it there. */
+/** The line about an activity's new status and who caused it. */
 export function lineOfChange(change: ActivityChange): string {
   const { activity, organization, ballot, now } = change;
   const { id, type, status, fingerprint, failure } = activity;
   return line("activity", now, {
-    // What was denied is stored as rejected, with the reason beside it.
+    // A denied activity is stored as rejected, with a failure.
     outcome: status === "ACTIVITY_STATUS_REJECTED" && failure ? "denied" : outcomes[status],
     organizationId: activity.organizationId,
     parentOrganizationId: organization.parentId ?? undefined,
@@ -56,7 +56,7 @@ function whoCast({ principal, selection, remoteAddress }: NonNullable<ActivityCh
   };
 }
 
-/** Of what was ended without a request: whoever submitted it, or the operator who did it. */
+/** For a change without a request: the user who submitted the activity, or the operator who made the change. */
 function whoSubmitted({ activity, votes }: ActivityChange) {
   const operator = operatorOf(activity);
   if (operator) return { by: { operator } };
@@ -74,16 +74,16 @@ const credentialOf = ({ publicKey, scheme, credential }: Pick<Stamped, "publicKe
   publicKey: publicKey.slice(0, MAX_AUDIT_KEY_LENGTH),
 });
 
-/** @param now milliseconds, as in all that follow */
+/** @param now in milliseconds, as in the functions below */
 export function lineOfRefusal(refusal: RefusedAuthentication, now: number): string {
   const { reason, operation, organizationId, remoteAddress: clientAddress } = refusal;
   return line("authentication_refused", now, { reason, operation, organizationId: organizationId(), clientAddress });
 }
 
-/** Lines that there should have been. */
+/** Dropped lines. */
 export interface LeftOut {
   count: number;
-  /** Milliseconds: the first and the last of them. */
+  /** The times of the first and the last, in milliseconds. */
   from: number;
   to: number;
 }
@@ -92,7 +92,7 @@ export function lineOfLeftOut(event: AuditEvent, { count, from, to }: LeftOut): 
   return line(event, to, { count, from: textOf(from), to: textOf(to) });
 }
 
-/** Members that are undefined are left out. */
+/** Members that are undefined are omitted. */
 const line = (event: AuditEvent, now: number, members: object): string =>
   JSON.stringify({ id: newIdAt(now), time: textOf(now), event, ...members });
 

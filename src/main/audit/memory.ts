@@ -2,27 +2,27 @@ import { MAX_REFUSALS_HELD } from "../../kernel/limits.ts";
 import { type AuditEvent, type LeftOut, lineOfLeftOut } from "./lines.ts";
 
 /**
- * What a sink is to be told that is not in the database: refused authentications, and how many lines there was no room for.
- * It goes with the process.
+ * Lines for a sink that are not in the database: rejected authentications, and the number of lines that were dropped. They are lost when the
+ * process ends.
  */
 export class Memory {
   #lines: string[] = [];
   readonly #leftOut = new Map<AuditEvent, LeftOut>();
-  /** Counts that were taken: their lines are sent unchanged until they are delivered, and further ones are counted beside them. */
+  /** Counts that are being delivered. Their lines stay unchanged until then; further dropped lines are counted separately. */
   #told: { event: AuditEvent; count: number; line: string }[] = [];
 
   get isEmpty(): boolean {
     return this.#lines.length === 0 && this.#leftOut.size === 0 && this.#told.length === 0;
   }
 
-  /** Whether there was room. */
+  /** Returns whether there was room. */
   add(line: string): boolean {
     if (this.#lines.length >= MAX_REFUSALS_HELD) return false;
     this.#lines.push(line);
     return true;
   }
 
-  /** One line is told of all that are left out until it is taken. `now` is in milliseconds. */
+  /** Counts a dropped line. A single line reports all of them at the next delivery. `now` is in milliseconds. */
   leaveOut(event: AuditEvent, now: number): void {
     const known = this.#leftOut.get(event);
     this.#leftOut.set(event, { count: (known?.count ?? 0) + 1, from: known?.from ?? now, to: now });
@@ -33,7 +33,7 @@ export class Memory {
     return told.reduce((sum, { count }) => sum + count, this.#leftOut.get(event)?.count ?? 0);
   }
 
-  /** What is to be sent now, the same lines again where they were not delivered, and what is called once they were. */
+  /** The lines to send now, including those that were not delivered last time. Call `delivered` once they are. */
   take(): { lines: string[]; delivered: () => void } {
     if (this.#told.length === 0) {
       this.#told = [...this.#leftOut].map(([event, known]) => {

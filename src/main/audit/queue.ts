@@ -4,11 +4,11 @@ import { laterInsert, prepared, preparedWrite } from "../../storage/prepared.ts"
 import type { SinkName } from "./settings.ts";
 
 /**
- * Lines that wait for a sink: a row for each, stored in the transaction of what it tells, and deleted once the sink has it. What is
- * there is what the sink does not have, so that a transaction that commits late is passed over by nobody.
+ * The queue of lines for a sink. Each line is a row, stored in the transaction that it reports, and deleted once the sink has it. The table
+ * therefore contains exactly the undelivered lines, and lines of a transaction that commits late cannot be missed.
  */
 
-/** They are looked for after the commit alone, so all lines of a transaction may be written together, in their order. */
+/** Nobody reads them before the commit, so all lines of a transaction can be written together, in order, at its end. */
 const newLines = laterInsert("audit_lines", {
   sink: "text",
   organization_id: "text",
@@ -21,7 +21,7 @@ export const addLine = (
   { sink, organizationId, line, now }: { sink: SinkName; organizationId: string; line: string; now: number },
 ): Promise<unknown> => tx.later(newLines, { sink, organization_id: organizationId, line, created_at: now });
 
-/** In the order in which they go to the sink. */
+/** The next lines, in the order of delivery. */
 export const nextLines = prepared<{ sink: SinkName; limit: number }>()((db, { sink, limit }) =>
   db
     .selectFrom("audit_lines")
@@ -31,7 +31,7 @@ export const nextLines = prepared<{ sink: SinkName; limit: number }>()((db, { si
     .limit(limit),
 );
 
-/** How many wait, counted up to the limit, and since when the first of them does. */
+/** The number of waiting lines, up to the limit, and the time of the first. */
 export async function countLines(
   read: Reader,
   sink: SinkName,
@@ -51,8 +51,8 @@ const selectCount = prepared<{ sink: SinkName; limit: number }>()((db, { sink, l
 );
 
 /**
- * Those alone that were read. PostgreSQL may have committed rows with numbers between theirs since; SQLite, which writes one transaction after
- * the other, has numbered later ones above all that are still there.
+ * Deletes exactly the lines that were read. On PostgreSQL, rows with numbers in between may have been committed since. SQLite runs one write
+ * transaction at a time, so later rows always have higher numbers than all existing ones.
  */
 export async function removeLines(tx: Transactor, sink: SinkName, seqs: readonly number[]): Promise<void> {
   if (tx.kind === "sqlite") await deleteUpTo(tx, { sink, last: Math.max(...seqs) });
@@ -67,8 +67,8 @@ const deleteEach = preparedWrite<{ sink: SinkName; seqs: string }>()((db, { sink
 );
 
 /**
- * Has a server take lines to a sink until a time, in milliseconds; false where another one does. One server at a time does,
- * so that an organization's lines come in their order.
+ * Gives a server the lease on a sink until a time, in milliseconds; false if another server holds it. Only one server at a time delivers, so
+ * that an organization's lines stay in order.
  */
 export async function leaseSink(
   tx: Transactor,

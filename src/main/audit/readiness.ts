@@ -3,8 +3,8 @@ import type { Shipper } from "./shipper.ts";
 import type { AuditStream } from "./stream.ts";
 
 /**
- * The same with how the audit sinks are. One that takes nothing is a warning; the server is not ready only while it refuses
- * writes because of one.
+ * Adds the state of the audit sinks. A sink that accepts nothing is a warning. The server is not ready only while it refuses writes because of
+ * a full sink.
  */
 export const withAudit = (readiness: () => Promise<Readiness>, audit: AuditStream) => async (): Promise<Readiness> => {
   const known = await readiness();
@@ -32,7 +32,7 @@ export const withAudit = (readiness: () => Promise<Readiness>, audit: AuditStrea
 const statusOf = ({ isFull, failing }: Shipper) => (isFull ? "full" : failing ? "failing" : "delivering");
 
 function problemOf({ failing, backlog, isFull, isLate, lagMs, memory, figures }: Shipper): string | undefined {
-  // While there is no room, more may follow at any time, told of or not.
+  // While the queue is full, show the total, because more may be dropped at any time; afterwards only those not reported to the sink yet.
   const dropped = isFull ? figures.dropped : memory.countOf("activities_dropped");
   const parts = [
     failing && `it ${failing.reason}, since ${new Date(failing.since).toISOString()}`,

@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { MAX_AUDIT_BACKLOG } from "../../kernel/limits.ts";
 import { operatorUrlProblem } from "../operator-url.ts";
 
-/** Where the audit stream goes, as the configuration file has it. */
+/** The configuration file's settings for the audit stream. */
 
 const MIB = 1024 * 1024;
 
@@ -41,16 +41,16 @@ export const Audit = Type.Object(
   },
 );
 
-/** The names of the sinks: in settings, metrics, `/readyz` and the database. */
+/** The names of the sinks in settings, metrics, `/readyz` and the database. */
 export const sinkNames = ["file", "syslog", "https"] as const;
 export type SinkName = (typeof sinkNames)[number];
 
 export interface FileSettings {
-  /** Absolute. */
+  /** An absolute path. */
   path: string;
-  /** Bytes of the file before another one is begun. */
+  /** The size in bytes at which a new file is started. */
   maxBytes: number;
-  /** How many full files are kept beside it. */
+  /** How many full files are kept in addition. */
   keep: number;
 }
 
@@ -58,13 +58,13 @@ export type SyslogAddress = { by: "udp" | "tcp"; host: string; port: number } | 
 
 export interface SyslogSettings {
   address: SyslogAddress;
-  /** As RFC 5424 numbers them. */
+  /** The facility's number in RFC 5424. */
   facility: number;
 }
 
 export interface HttpsSettings {
   url: string;
-  /** Goes as a bearer token. */
+  /** Sent as a bearer token. */
   token: string | undefined;
 }
 
@@ -72,9 +72,9 @@ export interface AuditSettings {
   file: FileSettings | undefined;
   syslog: SyslogSettings | undefined;
   https: HttpsSettings | undefined;
-  /** What becomes of an activity while as many lines wait for a sink as may. */
+  /** What happens to activities while the queue of a sink is full. */
   whenFull: "block" | "drop";
-  /** Lines that may wait for one sink. */
+  /** The maximum number of lines that may wait for a sink. */
   maxBacklog: number;
 }
 
@@ -82,7 +82,7 @@ export interface AuditSettings {
 const FACILITY = 13;
 const SYSLOG_PORTS = { udp: 514, tcp: 601 };
 
-/** Undefined where there is no sink. `refuse` is told what is wrong with the setting. */
+/** Undefined if there is no sink. `refuse` receives the problem with the setting. */
 export function auditSettingsOf(
   given: Static<typeof Audit> | undefined,
   token: string | undefined,
@@ -92,7 +92,7 @@ export function auditSettingsOf(
   if (!given) return undefined;
   const { file, syslog, https, whenFull, maxBacklog = MAX_AUDIT_BACKLOG } = given;
   if (!(file || syslog || https)) return refuse("it names no sink: `file`, `syslog` or `https`");
-  // Which of them is right nobody but the operator can know.
+  // There is no default, because only the operator knows which is right.
   if (whenFull === undefined) return refuse('`whenFull` is missing: "block" refuses writes, "drop" loses lines');
   if (file && !isAbsolute(file.path)) return refuse("`file.path` must be an absolute path");
   const urlProblem = https && operatorUrlProblem(https.url, allowPrivateNetworks);
@@ -121,5 +121,5 @@ function syslogAddressOf(text: string, refuse: (problem: string) => never): Sysl
   return { by, host, port: url.port === "" ? SYSLOG_PORTS[by] : Number(url.port) };
 }
 
-/** The sinks that there are, by name. */
+/** The names of the configured sinks. */
 export const sinkNamesOf = (settings: AuditSettings): SinkName[] => sinkNames.filter((name) => settings[name]);

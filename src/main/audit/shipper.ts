@@ -26,33 +26,33 @@ export interface ShipperOptions {
   name: SinkName;
   sink: Sink;
   database: Pick<Database, "read" | "transact">;
-  /** Of this server, among all on the database. */
+  /** Identifies this server among all on the database. */
   owner: string;
-  /** For how long a server that died keeps others from going on. */
+  /** How long a server that has died can prevent others from taking over. */
   leaseMs: number;
   maxBacklog: number;
   clock: Clock;
   log: Logger;
 }
 
-/** So many leases may end in vain before somebody should look. */
+/** Lines that wait longer than this many leases need attention. */
 const LATE_LEASES = 4;
 const BACK_OFF: BackOff = { firstMs: 250, longestMs: AUDIT_RETRY_MS, spread: 1 / 2 };
 
 /**
- * Takes lines to one sink: those of the database where this server has the lease on it, and those that it remembers itself. One
- * batch after the other, so that lines stay in their order; a batch that fails is tried again until it is there.
+ * Delivers lines to one sink: those in the database, if this server holds the sink's lease, and those in its own memory. It sends one batch at a
+ * time to keep the order of lines, and retries a failed batch until it is delivered.
  */
 export class Shipper {
   readonly name: SinkName;
   readonly memory = new Memory();
   readonly #options: ShipperOptions;
   readonly #attemptMs: number;
-  /** Of its own, so that what waits for the lease holds up no activity that is committed without a scope. */
+  /** A separate scope, so that waiting for the lease does not delay activities that are committed without a scope. */
   readonly #scope: string;
   #leasedUntil = 0;
-  // Pauses go by a clock that never goes back: one that is set would make hours of them.
-  /** Another server had the lease: until then it is not asked for again. */
+  // Pauses use a monotonic clock, because setting the system clock could make them last for hours.
+  /** Another server holds the lease; this one does not try to take it again before this time. */
   #elsewhereUntil = Number.NEGATIVE_INFINITY;
   #backlog = 0;
   #oldest: number | undefined;
@@ -71,11 +71,11 @@ export class Shipper {
     this.name = options.name;
     this.#options = options;
     this.#scope = `audit ${options.name}`;
-    // So that an attempt is over before another server may take the sink.
+    // Shorter than a lease, so that an attempt ends before another server may take over the sink.
     this.#attemptMs = Math.min(AUDIT_ATTEMPT_MS, (options.leaseMs * 2) / 3);
   }
 
-  /** Lines of the database that wait: counted now and then, and in between as far as this server knows. */
+  /** The number of lines waiting in the database: counted at intervals, and in between updated by this server's own changes. */
   get backlog(): number {
     return this.#backlog;
   }
@@ -84,17 +84,17 @@ export class Shipper {
     return this.#backlog >= this.#options.maxBacklog;
   }
 
-  /** For how long the line that waits longest has waited, in milliseconds. */
+  /** The waiting time of the oldest line, in milliseconds. */
   get lagMs(): number {
     return this.#oldest === undefined ? 0 : Math.max(0, this.#options.clock() - this.#oldest);
   }
 
-  /** Whether lines wait for longer than whoever takes them could keep others from it. */
+  /** Whether lines wait longer than a dead server could delay them. */
   get isLate(): boolean {
     return this.lagMs > LATE_LEASES * this.#options.leaseMs;
   }
 
-  /** Why the sink takes nothing, and since when in milliseconds. */
+  /** Why the sink accepts nothing, and since when, in milliseconds. */
   get failing(): { reason: string; since: number } | undefined {
     return this.#failing;
   }
@@ -103,14 +103,14 @@ export class Shipper {
     return { delivered: this.#delivered, failures: this.#failures, dropped: this.#dropped };
   }
 
-  /** A line was committed. */
+  /** Call this when a line was committed. */
   noteCommitted(): void {
     this.#backlog++;
     this.#oldest ??= this.#options.clock();
     this.wake();
   }
 
-  /** A line of an activity was committed that there is no room for. */
+  /** Call this when an activity was committed whose line is dropped because the queue is full. */
   noteDropped(): void {
     this.#dropped++;
     const { name, log } = this.#options;
@@ -126,13 +126,13 @@ export class Shipper {
     this.#wake();
   }
 
-  /** Resolves once it is known how much waits. */
+  /** Resolves once the waiting lines are counted. */
   async start(): Promise<void> {
     await this.#count();
     this.#running = this.#run();
   }
 
-  /** Makes one more attempt, for a moment; what is in the database goes on at the next start. */
+  /** Makes one last short attempt. Lines in the database are delivered after the next start. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.wake();
@@ -140,7 +140,7 @@ export class Shipper {
     const late = setTimeout(AUDIT_STOP_MS, undefined, { signal: timer.signal }).catch(() => {});
     await Promise.race([this.#running, late]);
     timer.abort();
-    // It cuts off what is under way.
+    // This aborts an attempt in progress.
     await this.#options.sink.close();
     await this.#running;
   }
@@ -154,7 +154,7 @@ export class Shipper {
     await this.#round(Math.min(AUDIT_STOP_MS / 2, this.#attemptMs));
   }
 
-  /** Whether more waits that can be taken at once. */
+  /** Resolves to whether more lines can be delivered immediately. */
   async #round(timeoutMs: number): Promise<boolean> {
     try {
       if (this.#failing && performance.now() < this.#failing.notBefore) {
@@ -186,7 +186,7 @@ export class Shipper {
         this.#elsewhereUntil = performance.now() + AUDIT_LOOK_MS;
         return this.#leaveToOther();
       }
-      // What was read before may have been delivered by another server.
+      // Read again: another server may have delivered the lines since.
       lines = await next();
     }
     this.#oldest = lines[0]?.created_at;
@@ -208,7 +208,7 @@ export class Shipper {
     const until = clock() + leaseMs;
     const isOurs = await database.transact(this.#scope, async (tx) => {
       const leased = await leaseSink(tx, { sink: name, owner, until, now: clock() });
-      // Another server has begun to deliver them again.
+      // Otherwise another server has taken over and is delivering them again.
       if (leased) {
         const seqs = lines.map(({ seq }) => seq);
         await removeLines(tx, name, seqs);
@@ -221,7 +221,7 @@ export class Shipper {
     return lines.length === AUDIT_BATCH;
   }
 
-  /** Another server delivers them, whatever became of an attempt of this one. */
+  /** Another server delivers the lines, so a failed attempt of this one no longer matters. */
   async #leaveToOther(): Promise<false> {
     this.#failing = undefined;
     await this.#countNowAndThen();
@@ -250,13 +250,13 @@ export class Shipper {
     return isOurs;
   }
 
-  /** The sink may take lines from another server: the disk that is full may be this one's alone. */
+  /** Releases the lease after a failure, because another server may be able to deliver: the full disk may be only this one's. */
   async #giveLeaseBack(): Promise<void> {
     const { name, database, owner, clock } = this.#options;
     this.#leasedUntil = 0;
     await database
       .transact(this.#scope, (tx) => leaseSink(tx, { sink: name, owner, until: 0, now: clock() }))
-      // Then it ends by itself.
+      // If this fails, the lease expires anyway.
       .catch(() => {});
   }
 
@@ -264,7 +264,7 @@ export class Shipper {
     const { name, clock, log } = this.#options;
     const now = clock();
     if (!(error instanceof SinkFailure)) {
-      // A database that is away is told of elsewhere, and asked again at the next look.
+      // An unavailable database is reported elsewhere, and tried again in the next round.
       const isAway = error instanceof KeysteadError || (error instanceof DatabaseFailure && error.kind !== "bug");
       if (!isAway) this.#log.note("read", () => log.error({ sink: name, err: error }, "lines could not be taken"));
       return;
@@ -278,7 +278,7 @@ export class Shipper {
     this.#failing = { reason: error.message, since, attempts: attempts + 1, notBefore };
   }
 
-  /** A large backlog takes long to count, and changes slowly as a part of itself. */
+  /** A large backlog is counted less often, because counting takes long and its relative change is small. */
   async #countNowAndThen(): Promise<void> {
     const pauseMs = this.#backlog > LARGE_AUDIT_BACKLOG ? LARGE_AUDIT_BACKLOG_LOOK_MS : AUDIT_LOOK_MS;
     if (performance.now() - this.#countedAt >= pauseMs) await this.#count();
@@ -296,14 +296,14 @@ export class Shipper {
     this.#countedAt = performance.now();
   }
 
-  /** Lets some lines come together, then waits for the next one, or for what others have stored. */
+  /** Pauses briefly so that lines gather into a batch, then waits for the next line or the next poll for those of other servers. */
   async #rest(): Promise<void> {
     await this.#pause(AUDIT_GATHER_MS);
     if (this.#stopping || (this.#isWoken && !this.#failing)) return;
     await this.#pause(AUDIT_LOOK_MS - AUDIT_GATHER_MS, () => !this.#failing);
   }
 
-  /** @param wakes whether a line ends it; a server that stops always does */
+  /** @param wakes whether a new line ends the pause; stopping the server always does */
   #pause(ms: number, wakes: () => boolean = () => false): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {

@@ -1,10 +1,10 @@
 import { systemReason } from "../system-reason.ts";
 
-/** Where lines go. */
+/** A destination of audit lines. */
 export interface Sink {
   /**
-   * Hands lines over, in their order; resolves once the sink has all of them, as far as it says so. What fails may have been
-   * taken in part, and comes again.
+   * Delivers lines in order. Resolves once the sink has all of them, as far as it acknowledges that. A failed batch may have been accepted in
+   * part, and is sent again.
    *
    * @throws SinkFailure
    */
@@ -12,16 +12,16 @@ export interface Sink {
   close(): Promise<void>;
 }
 
-/** Why a sink takes no lines, in words that follow on its name: plain, with neither an address nor a secret. */
+/** Why a sink accepts no lines. The message continues a sentence that starts with its name, and contains neither an address nor a secret. */
 export class SinkFailure extends Error {}
 
-/** The failure that an error of the system is. */
+/** Converts an error of the system to a failure. */
 export function sinkFailure(error: unknown): SinkFailure {
   if (error instanceof SinkFailure) return error;
   return new SinkFailure(systemReason(error as NodeJS.ErrnoException), { cause: error });
 }
 
-/** @throws SinkFailure where the work takes longer */
+/** @throws SinkFailure if the work takes longer */
 export async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

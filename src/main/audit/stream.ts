@@ -32,7 +32,7 @@ export async function recordChange(tx: Transactor, sinks: readonly SinkName[], c
   await Promise.all(sinks.map((sink) => addLine(tx, { sink, organizationId: activity.organizationId, line, now })));
 }
 
-/** The audit stream of a server: what is recorded, and what takes it to the sinks. */
+/** The audit stream of a server: records lines and delivers them to the sinks. */
 export class AuditStream implements RequestAudit {
   readonly shippers: readonly Shipper[];
   readonly #settings: AuditSettings;
@@ -43,7 +43,7 @@ export class AuditStream implements RequestAudit {
   constructor({ settings, database, leaseMs, clock, log }: AuditStreamOptions) {
     this.#settings = settings;
     this.#clock = clock;
-    // A SQLite database has one server: after one that was killed the next goes on at once.
+    // A SQLite database has only one server. With a fixed name, it can resume at once after a kill, despite its old lease.
     const owner = database.kind === "sqlite" ? "server" : newId();
     const { maxBacklog } = settings;
     this.shippers = sinkNamesOf(settings).map((name) => {
@@ -56,7 +56,7 @@ export class AuditStream implements RequestAudit {
     return this.#settings.whenFull;
   }
 
-  /** Refused authentications that no line tells of alone. */
+  /** The number of rejected authentications without a line of their own. */
   get leftOut(): number {
     return this.#leftOut;
   }
@@ -80,7 +80,7 @@ export class AuditStream implements RequestAudit {
     if (names.length > 0) await recordChange(tx, names, change);
   }
 
-  /** Past the rate they are counted: a flood of them leaves the lines of activities in their place. */
+  /** Above the rate limit, rejections are only counted, so that a flood of them does not displace the lines of activities. */
   refused(refusal: RefusedAuthentication): void {
     const now = this.#clock();
     const line = this.#refusals.take("all", 1) === 0 ? lineOfRefusal(refusal, now) : undefined;

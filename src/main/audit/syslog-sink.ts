@@ -5,17 +5,17 @@ import type { AuditEvent } from "./lines.ts";
 import type { SyslogAddress, SyslogSettings } from "./settings.ts";
 import { type Sink, sinkFailure, within } from "./sink.ts";
 
-/** A way for messages to go. */
+/** An open connection for messages. */
 interface Channel {
-  /** Resolves once the system has taken them all. */
+  /** Resolves once the operating system has accepted all of them. */
   send(messages: readonly Buffer[]): Promise<void>;
   readonly isOpen: boolean;
   end(): void;
 }
 
 /**
- * Messages of RFC 5424 over a stream, each with its length before it (RFC 6587, section 3.4.1), or a datagram for each (RFC 5426).
- * The other side says nothing of what it has taken. So after a connection that has ended, what was sent on it last is sent again.
+ * Sends messages of RFC 5424 over a stream, each prefixed by its length (RFC 6587, section 3.4.1), or as one datagram each (RFC 5426). The
+ * receiver does not acknowledge messages, so after a lost connection the last batch is sent again.
  */
 export class SyslogSink implements Sink {
   readonly #settings: SyslogSettings;
@@ -33,7 +33,7 @@ export class SyslogSink implements Sink {
     try {
       await within(timeoutMs, this.#send(messages, this.#attempt.signal));
     } catch (error) {
-      // Nothing of it may come later, between the lines of the next attempt.
+      // Cut the connection, so that no line of this attempt arrives later, between those of the next.
       this.#cutOff();
       throw sinkFailure(error);
     }
@@ -61,7 +61,7 @@ export class SyslogSink implements Sink {
 const openChannel = (address: SyslogAddress, signal: AbortSignal): Promise<Channel> =>
   address.by === "udp" ? openDatagrams(address, signal) : openStream(address, signal);
 
-/** Also for whoever only looks whether somebody listens. */
+/** Also used to check whether a receiver listens. */
 export function openStream(address: Exclude<SyslogAddress, { by: "udp" }>, signal: AbortSignal): Promise<Channel> {
   const socket = new Socket({ signal });
   if (address.by === "unix") socket.connect(address.path);
@@ -80,7 +80,7 @@ function channelOn(socket: Socket): Channel {
   socket.on("error", (error) => {
     failure = error;
   });
-  // Nothing is expected; what comes is thrown away, so that the end of the connection is seen.
+  // No data is expected. Read and discard it anyway, because otherwise the end of the connection would go unnoticed.
   socket.resume();
   socket.on("end", () => socket.destroy());
   return {
@@ -91,7 +91,7 @@ function channelOn(socket: Socket): Channel {
       new Promise((resolve, reject) => {
         if (socket.destroyed) return reject(failure ?? ended());
         const framed = messages.flatMap((message) => [Buffer.from(`${message.length} `), message]);
-        // A socket that ends calls back as well, with an error.
+        // If the socket ends, the callback is called with an error.
         socket.write(Buffer.concat(framed), (error) => (error ? reject(error) : resolve()));
       }),
     end: () => socket.destroy(),
@@ -110,7 +110,7 @@ function openDatagrams({ host, port }: { host: string; port: number }, signal: A
     };
     signal.addEventListener("abort", () => giveUp(ended()), { once: true });
     socket.once("error", giveUp);
-    // Connected, so that it is told where nothing listens.
+    // A connected socket gets an error if nothing listens.
     socket.connect(port, host, () => resolve(channel));
   });
 }
@@ -121,7 +121,7 @@ function channelOnDatagrams(socket: UdpSocket): Channel {
     if (isOpen) socket.close();
     isOpen = false;
   };
-  // What was sent before is what it is about.
+  // The error is about an earlier datagram.
   socket.on("error", end);
   const sendOne = (message: Buffer) =>
     new Promise<void>((resolve, reject) => {
@@ -144,7 +144,7 @@ const NOTICE = 5;
 const WARNING = 4;
 const severityOf = (event: AuditEvent): number => (event === "activity" ? NOTICE : WARNING);
 
-/** PRINTUSASCII, of the length that section 6 allows. */
+/** PRINTUSASCII, within the length that section 6 allows. */
 const HOSTNAME =
   hostname()
     .replaceAll(/[^\x21-\x7e]/g, "")

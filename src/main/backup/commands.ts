@@ -13,7 +13,7 @@ export interface CommandTools {
   printJson: (value: unknown) => void;
 }
 
-/** `backup`, `restore` and `copy`. */
+/** The commands `backup`, `restore` and `copy`. */
 export function addBackupCommands(program: Command, { withConfig, readConfig, printJson }: CommandTools): void {
   const backup = program.command("backup").description("Back up the database to a file; the server may run meanwhile.");
   withConfig(backup)
@@ -40,7 +40,7 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
     )
     .action(async (file: string, options: FileOptions & VerifyCommandOptions, command: Command) => {
       const { identity, sha256, rootKey, scratch } = options;
-      // `backup` has that option too, and takes it wherever it stands.
+      // `backup` has that option too, and consumes it at any position.
       const { config } = command.optsWithGlobals<FileOptions>();
       const { rootKeyPassphrase } = await readConfig(config);
       const { verifyBackup } = await import("./verify.ts");
@@ -113,7 +113,7 @@ function readIdentity(file: string | undefined): string | undefined {
   }
 }
 
-/** Shows how far it is, and ends in good order when it is told to. */
+/** Shows progress, and ends gracefully on a signal. */
 export async function withProgress<T>(work: (tell: (done: number, all: number) => void) => Promise<T>): Promise<T> {
   const progress = progressOn(process.stderr);
   for (const signal of SIGNALS) process.once(signal, exitOn);
@@ -127,5 +127,5 @@ export async function withProgress<T>(work: (tell: (done: number, all: number) =
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** With the status that shells give it. What cannot be gone on with is taken away by those who listen to the exit, which a signal alone would not be. */
+/** Exits with the status that shells use for a signal. Unlike a signal, `exit` runs the listeners that remove files which cannot be resumed. */
 const exitOn = (signal: NodeJS.Signals): never => process.exit(128 + constants.signals[signal]);

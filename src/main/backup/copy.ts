@@ -18,21 +18,21 @@ export interface CopyOptions {
   from: string;
   to: string;
   onProgress: Progress;
-  /** Told of what the operator should know; the copy goes on. */
+  /** Receives warnings for the operator; the copy continues. */
   warn: (text: string) => void;
 }
 
 export interface Copied {
   schema: string;
   rows: number;
-  /** How many of them an earlier run had left there. */
+  /** How many of them an earlier run had already copied. */
   kept: number;
 }
 
 /**
- * Copies one state of a database into an empty place, of either engine, or goes on where a copy of it was not finished. What is there
- * afterwards was read back and held against what was copied. No server starts on the target before that, nor on a SQLite
- * database of either meanwhile.
+ * Copies a snapshot of a database into an empty target of either engine, or resumes an unfinished copy. The target is read back and compared with
+ * the source. Until then, no server can start on the target. While the copy runs, no server can start on a SQLite database that is its source or
+ * target.
  *
  * @throws StartProblem, BackupProblem
  */
@@ -47,7 +47,7 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
   const sourceLock = lockSource(from, warn);
   let targetLock: ServerLock | undefined;
   try {
-    // Of one folder, which is locked once, the database that is there already decides whether the copy goes on.
+    // If both databases are in one folder, it is locked already; the existing target database determines whether the copy resumes.
     if (folderOf(from) === undefined || folderOf(from) !== folderOf(to))
       targetLock = lockFolder({ databaseUrl: to }, "copy");
     const snapshot = await openSnapshot(from).catch((error: unknown) => {
@@ -78,7 +78,7 @@ async function copySnapshot(
     const kept = await copyRows(snapshot, target, onProgress);
     await target.finish();
     const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
-    // In an empty place it finds the rows that migrations put there.
+    // In a new target, the kept rows are those that migrations inserted.
     return { schema: snapshot.schema, rows, kept: target.begun === undefined ? 0 : kept };
   } catch (error) {
     if (error instanceof Overtaken) throw error;
@@ -96,7 +96,7 @@ const problemOf = (option: Option, error: unknown): BackupProblem =>
 
 const ANSWER_MS = 5000;
 
-/** Which of the two failed while rows went from one to the other: the source does not answer any more, or it is the target. */
+/** Which side failed while rows were copied: the source if it no longer answers, otherwise the target. */
 const failedOf = ({ reader }: Snapshot): Promise<Option> =>
   Promise.race([
     reader.all("select 1").then(
@@ -106,7 +106,7 @@ const failedOf = ({ reader }: Snapshot): Promise<Option> =>
     setTimeout(ANSWER_MS, "--from" as const, { ref: false }),
   ]);
 
-/** Where a SQLite database is, or is to be; undefined for PostgreSQL. */
+/** The folder of a SQLite database, which may not exist yet; undefined for PostgreSQL. */
 function folderOf(url: string): string | undefined {
   const file = sqliteFileOf(url);
   if (file === undefined) return undefined;
@@ -116,7 +116,7 @@ function folderOf(url: string): string | undefined {
 
 const RUNNING = "what it writes from now on is not in the copy";
 
-/** Of servers that have not yet told the database that they are there, nothing is known; nor of killed ones that they are not. */
+/** Only an estimate: servers that have not registered in the database yet are missing, and recently killed ones are included. */
 async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) => void): Promise<void> {
   // Databases of early versions have no such table.
   if (!counts.servers) return;
@@ -129,7 +129,7 @@ async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) 
   }
 }
 
-/** Keeps servers away from a SQLite database meanwhile. */
+/** Prevents servers from starting on a SQLite source while the copy runs. */
 function lockSource(from: string, warn: (text: string) => void): ServerLock | undefined {
   const file = sqliteFileOf(from);
   if (file === undefined) return undefined;

@@ -2,7 +2,7 @@ import type { Progress } from "../../storage/backup/write-file.ts";
 
 const WIDTH = 30;
 
-/** A bar that fills on a terminal; elsewhere a line for each tenth, so that a log of it can be read. */
+/** A progress bar on a terminal; elsewhere one line for each tenth, to keep logs readable. */
 export function progressOn(stream: NodeJS.WriteStream): { tell: Progress; end(): void } {
   let shown = -1;
   const bar: Progress = (done, all) => {

@@ -12,14 +12,14 @@ import { signerWithRootKey } from "./root-key.ts";
 
 export interface RestoreOptions {
   file: string;
-  /** The text of an age identity file. */
+  /** The contents of an age identity file. */
   identity: string | undefined;
-  /** Hex: what the backup must have, as it was printed when it was written. */
+  /** The expected digest in hex, as printed when the backup was written. */
   sha256: string | undefined;
   onProgress: Progress;
 }
 
-/** `none`: nothing in the backup is sealed. */
+/** `none`: the backup contains nothing sealed. */
 type RootKeyCheck = "fits" | "missing, not checked" | "none";
 
 export interface Restored extends BackupFile {
@@ -27,8 +27,8 @@ export interface Restored extends BackupFile {
 }
 
 /**
- * Puts a backup into the empty place that the configuration names. The backup is read to its end, and the root key held against
- * it where there is one, before anything is written.
+ * Restores a backup into the empty database that the configuration names. Before anything is written, the backup is read to its end, and the
+ * root key, if there is one, is checked against it.
  *
  * @throws StartProblem, BackupProblem
  */
@@ -49,7 +49,7 @@ export async function restore(
     endOfRestore(config);
     return { ...backup, rootKey };
   } catch (error) {
-    // Nothing was left there. A process that is killed leaves the marker to say so.
+    // The restore cleaned up after itself. The marker stays only if the process is killed.
     if (error instanceof BackupProblem) endOfRestore(config);
     if (!(error instanceof PlaceProblem)) throw error;
     throw new StartProblem(

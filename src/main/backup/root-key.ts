@@ -4,7 +4,7 @@ import type { Config } from "../config.ts";
 import { StartProblem } from "../config.ts";
 
 /**
- * A signer with the root key of a file, which is never made. It tells nothing of the keys that it uses.
+ * A signer with the root key in a file, which is never created. It does not report the keys that it uses.
  *
  * @throws StartProblem
  */

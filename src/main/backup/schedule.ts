@@ -13,17 +13,17 @@ import { version } from "../version.ts";
 import type { BackupSchedule } from "./settings.ts";
 
 const LOOK_MS = MINUTE_MS;
-/** After a failure, before the next try. */
+/** The pause after a failure before the next attempt. */
 const PAUSE_MS = 10 * MINUTE_MS;
-/** A file that nothing was written to for so long is not being written: its process was killed, or hangs. */
+/** If nothing was written to a partial file for this long, its process was killed or hangs. */
 const UNFINISHED_MS = 10 * MINUTE_MS;
 const NAME = /^keystead-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup(\.age)?$/;
 const PARTIAL_NAME = /^keystead-.*\.partial$/;
 
 /**
- * Looks now and then whether the newest backup in the folder is old enough for another one. The folder is all that it remembers,
- * so that restarts neither skip nor double a backup. A backup goes on beside the job that began it, as it may take long; other
- * servers see by its unfinished file that it does.
+ * Checks at intervals whether the newest backup in the folder is old enough for another one. The folder is the only state, so restarts neither
+ * skip nor repeat a backup. A backup may take long, so it continues after the job that started it has ended. Other servers see that it runs by
+ * its partial file.
  */
 export class ScheduledBackups {
   readonly #schedule: BackupSchedule;
@@ -32,7 +32,7 @@ export class ScheduledBackups {
   readonly #clock: Clock;
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
-  /** Of `performance.now()`: a clock that is set back would make the pause longer. */
+  /** A time of `performance.now()`, because setting the system clock back would make the pause longer. */
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #failed: { at: number; words: string } | undefined;
@@ -75,7 +75,7 @@ export class ScheduledBackups {
     });
   }
 
-  /** That the last one failed, unless another server has made one since. Anybody may read it. */
+  /** Describes the failure of the last backup, unless another server has made one since. The text is public. */
   problem(): string | undefined {
     if (!this.#failed) return undefined;
     const { at, words } = this.#failed;
@@ -83,7 +83,7 @@ export class ScheduledBackups {
     return `the scheduled backup of ${new Date(at).toISOString()} failed: ${words}`;
   }
 
-  /** Gives up the backup that is under way; nothing is left of it. */
+  /** Aborts a running backup and removes its partial file. */
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#running;
@@ -118,12 +118,12 @@ export class ScheduledBackups {
     this.#removeOld(now);
   }
 
-  /** The backup is there all the same where it cannot. */
+  /** Removes old backups. If that fails, the new backup is still valid. */
   #removeOld(now: number): void {
     const { directory, keep } = this.#schedule;
     try {
       for (const name of backupsIn(directory, now).slice(0, -keep)) rmSync(join(directory, name), { force: true });
-      // Of processes that were killed.
+      // Partial files of killed processes.
       for (const { file, idleMs } of partialsIn(directory, now)) if (idleMs > DAY_MS) rmSync(file, { force: true });
     } catch (error) {
       this.#log.warn({ reason: (error as Error).message }, "old backups could not be removed");
@@ -131,21 +131,21 @@ export class ScheduledBackups {
   }
 }
 
-/** Without paths, and without what a driver says, which the log has. */
+/** The error without paths and without messages of drivers, which are in the log. */
 function wordsOf(error: Error): string {
   const cause = (error.cause ?? error) as NodeJS.ErrnoException;
   return cause.syscall === undefined ? "the log says why" : `it ${systemReason(cause)}`;
 }
 
-/** When the newest backup of a schedule was begun, in milliseconds; 0 where there is none. */
+/** When the newest backup of a schedule was started, in milliseconds; 0 if there is none. */
 export function newestBackup({ directory }: Pick<BackupSchedule, "directory">, now: number): number {
   const last = backupsIn(directory, now).at(-1);
   return last === undefined ? 0 : timeOf(last);
 }
 
 /**
- * From the oldest to the newest. Those of a time that has not come, as clocks that are put right leave behind, do not count until then:
- * they would keep backups from being made, and those that are made from being kept.
+ * From the oldest to the newest. Backups dated in the future, which remain after a wrong clock is corrected, are ignored until that time.
+ * Otherwise no new backups would be made, and new ones would be deleted as the oldest.
  */
 function backupsIn(directory: string, now: number): string[] {
   const isOfPast = (name: string): boolean => NAME.test(name) && timeOf(name) <= now + MAX_CLOCK_AHEAD_MS;
@@ -155,13 +155,13 @@ function backupsIn(directory: string, now: number): string[] {
 const isBeingWritten = (directory: string, now: number): boolean =>
   partialsIn(directory, now).some(({ idleMs }) => Math.abs(idleMs) < UNFINISHED_MS);
 
-/** Unfinished backups, and for how long nothing was written to them. */
+/** Partial backups, and the time since the last write to each. */
 function partialsIn(directory: string, now: number): { file: string; idleMs: number }[] {
   const files = namesIn(directory)
     .filter((name) => PARTIAL_NAME.test(name))
     .map((name) => join(directory, name));
   return files.flatMap((file) => {
-    // Missing where it was finished in between.
+    // Undefined if the backup was finished in the meantime.
     const stats = statSync(file, { throwIfNoEntry: false });
     return stats ? [{ file, idleMs: now - stats.mtimeMs }] : [];
   });
@@ -171,7 +171,7 @@ function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch {
-    // It is not there yet, or cannot be read, which the next backup will tell.
+    // The folder does not exist yet, or cannot be read; the next backup reports that.
     return [];
   }
 }

@@ -4,18 +4,18 @@ import { sponsorKeys } from "../../capabilities/sponsoring/sponsor-keys.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { INSTALLATION, type SealedItem } from "../../signer/protocol.ts";
 
-/** Everything sealed that a database holds: where it is, and as what it was sealed. */
+/** Lists everything sealed in a database: where it is, and as what it was sealed. */
 
-/** Sealed for an organization; of the installation's own the organization is `INSTALLATION`. */
+/** A value sealed for an organization, or for `INSTALLATION`. */
 export interface SealedRow {
   table: string;
   organizationId: string;
-  /** base64. */
+  /** In base64. */
   organizationKey: string;
   item: SealedItem;
-  /** As the signer gives public keys, in the order of the item's; none for what has none. */
+  /** The stored public keys, in the signer's format and in the order of the item's keys; empty if the item has none. */
   publicKeys: string[];
-  /** More of the sealed value before it: a wallet with many accounts comes in portions. */
+  /** Whether it continues the sealed value before it: a wallet with many accounts is split into several rows. */
   isMore?: boolean;
 }
 
@@ -74,7 +74,7 @@ const ofOrganizations: readonly SealedKind[] = [
   { table: "on_ramp_credentials", column: "sealed_keys", item: secret("on-ramp keys", "sealed_keys", onRampProvider) },
 ];
 
-/** These pay, and are sealed so that nothing else is done with them. */
+/** Keys with these purposes are sealed so that they can only be used for sponsoring. */
 const sponsorPurposes = new Set(sponsorKeys.map(({ purpose }) => purpose));
 
 const ofInstallation: readonly SealedKind[] = [
@@ -91,14 +91,14 @@ const ofInstallation: readonly SealedKind[] = [
   },
 ];
 
-/** The columns that are looked at, for the test that holds them against the tables. */
+/** The columns that are read, for the test that compares them with the tables. */
 export const sealedColumns: readonly string[] = [
   "organizations.sealed_key",
   "wallets.sealed_wallet",
   ...[...ofOrganizations, ...ofInstallation].map(({ table, column }) => `${table}.${column}`),
 ].sort();
 
-/** Organizations that are not deleted, whose keys are gone. */
+/** All organizations except deleted ones, whose keys are destroyed. */
 export function* organizationsOf(database: DatabaseSync): Generator<{ id: string; organizationKey: string }> {
   const rows = database.prepare("select id, sealed_key from organizations where deleted_at is null order by id");
   for (const { id, sealed_key } of rows.iterate() as Iterable<Row>) {
@@ -106,7 +106,7 @@ export function* organizationsOf(database: DatabaseSync): Generator<{ id: string
   }
 }
 
-/** In the order of tables and organizations. */
+/** All sealed rows, ordered by table and organization. */
 export function* sealedRowsOf(database: DatabaseSync): Generator<SealedRow> {
   for (const { table, column, item } of ofOrganizations) {
     const rows = database.prepare(
@@ -175,6 +175,6 @@ const ownerOf = (row: Row) => ({
 
 const keysOf = ({ curve, public_key }: Row): string[] => (typeof curve === "string" ? [public_key as string] : []);
 
-/** Some columns hold it in base64 already. */
+/** A column in base64; some contain base64 already. */
 const base64Of = (value: Row[string] | undefined): string =>
   value instanceof Uint8Array ? Buffer.from(value).toString("base64") : (value as string);

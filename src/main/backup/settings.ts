@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { type Static, Type } from "typebox";
 import { encryption } from "../../storage/backup/encryption.ts";
 
-/** Backups that a server makes by itself. */
+/** The schedule of automatic backups. */
 export const BackupSchedule = Type.Object(
   {
     every: Type.Integer({ minimum: 60, maximum: 30 * 86_400 }),
@@ -18,7 +18,7 @@ export const BackupSchedule = Type.Object(
 );
 export type BackupSchedule = Static<typeof BackupSchedule>;
 
-/** What is wrong with a schedule beyond its form. */
+/** The problem with a schedule that has the right form, if any. */
 export function scheduleProblem({ directory, encryptTo }: BackupSchedule, databaseUrl: string): string | undefined {
   if (!isAbsolute(directory)) return "`directory` must be an absolute path";
   if (databaseUrl === "sqlite::memory:") return "a database in memory cannot be backed up";

@@ -21,38 +21,38 @@ export interface VerifyOptions {
   sha256: string | undefined;
   rootKeyFile: string;
   rootKeyPassphrase: Config["rootKeyPassphrase"];
-  /** Where it is restored to, and taken away from at the end. */
+  /** The folder that it is restored to; deleted at the end. */
   scratch: string | undefined;
   onProgress: Progress;
 }
 
 export interface Report {
-  /** Whether all of it can be used again with this root key. */
+  /** Whether the whole backup is usable with this root key. */
   ok: boolean;
   takenAt: string;
   installationId: string | null;
   rootKeyId: string | null;
   sha256: string;
-  /** Rows by table; the scratch database was read back, and its references hold. */
+  /** The number of rows by table. The scratch database was read back, and its references are valid. */
   tables: Readonly<Record<string, number>>;
-  /** How many sealed values of each table were opened. */
+  /** The number of sealed values that were opened, by table. */
   opened: Record<string, number>;
-  /** By curve, whether a signature was made and verified; `no key` where the backup has none on it. */
+  /** By curve, whether a signature was made and verified; `no key` if the backup has no key on the curve. */
   signed: Record<Curve, "ok" | "no key" | "failed">;
-  /** The first of them. */
+  /** The first problems. */
   problems: string[];
 }
 
 const PROBLEMS_SHOWN = 50;
 const ITEMS_AT_ONCE = 50;
-/** Requests that the signer has in hand: it works on one while the rows of the next ones are read. */
+/** The number of concurrent requests to the signer: it processes one while the rows for the next are read. */
 const REQUESTS_AT_ONCE = 4;
 
 /**
- * The drill: restores a backup into a scratch place, opens everything sealed in it, holds public keys against it, and signs once on
+ * The drill: restores a backup into a scratch folder, opens everything sealed in it, compares it with the stored public keys, and signs once on
  * each curve.
  *
- * @throws StartProblem, BackupProblem for a backup or a root key that cannot be used at all
+ * @throws StartProblem, BackupProblem if the backup or the root key cannot be used at all
  */
 export async function verifyBackup(options: VerifyOptions): Promise<Report> {
   const { rootKeyFile } = options;
@@ -100,12 +100,12 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
 }
 
 type Owner = Pick<SealedRow, "organizationId" | "organizationKey">;
-/** In the order of what was asked; undefined where the signer does not open the organization. */
+/** The answers in the order of the requested items; undefined if the signer cannot open the organization. */
 type Answered = readonly RehearsedItem[] | undefined;
 
 class Drill {
   readonly #signer: SignerProcess;
-  /** What becomes of what was asked, the first of it first. */
+  /** The handlers of pending requests, the oldest first. */
   readonly #asked: (() => Promise<void>)[] = [];
   readonly problems: string[] = [];
   count = 0;
@@ -157,10 +157,10 @@ class Drill {
     });
   }
 
-  /** Answers are looked at in the order in which they were asked for. */
+  /** Sends a request to the signer. Answers are handled in the order of the requests. */
   async #ask(owner: Owner, rows: readonly SealedRow[], look: (answered: Answered) => Promise<void>): Promise<void> {
     const answer = this.#rehearse(owner, rows);
-    // Whoever looks at it is told of its failure.
+    // The handler below reports a failure; this prevents an unhandled rejection before then.
     answer.catch(() => {});
     this.#asked.push(async () => {
       const answered = await answer;
@@ -170,7 +170,7 @@ class Drill {
     if (this.#asked.length >= REQUESTS_AT_ONCE) await this.#asked.shift()?.();
   }
 
-  /** One key on each curve signs, whatever kind it is of: the first that can. */
+  /** On each curve, the first key that can sign does so, regardless of its kind. */
   async #sign({ curve, row }: Signing, isOpen: boolean): Promise<void> {
     if (this.signed[curve] === "ok") return;
     this.signed[curve] = "failed";
@@ -217,13 +217,13 @@ class Drill {
 
 const placeOf = ({ table, organizationId }: SealedRow): string => `of ${table} in organization ${organizationId}`;
 
-/** A key that is asked for a signature. */
+/** A key to make a signature with. */
 interface Signing {
   curve: Curve;
   row: SealedRow;
 }
 
-/** A key itself; of a wallet, which signs with the first of the accounts that are named, one account on each curve. */
+/** The keys in a row that can sign: a key itself, or one account on each curve of a wallet, which signs with the first account in a request. */
 function signersIn(row: SealedRow): Signing[] {
   const { item } = row;
   if (item.of === "secret") return [];
@@ -235,7 +235,7 @@ function signersIn(row: SealedRow): Signing[] {
   }));
 }
 
-/** An uncompressed point in hex; an Ed25519 key that begins with 04 has half the length. */
+/** Compresses an uncompressed point in hex. An Ed25519 key may begin with 04 too, but has half the length. */
 const compressedOf = (point: string): string =>
   point.length === 130 ? (Number.parseInt(point.slice(-1), 16) % 2 === 0 ? "02" : "03") + point.slice(2, 66) : point;
 

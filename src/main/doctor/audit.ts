@@ -20,10 +20,10 @@ import { openStream } from "../audit/syslog-sink.ts";
 import type { Config } from "../config.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-/** Lines that wait for longer are late: the sink takes none, or no server runs. */
+/** Lines that wait for longer are late: the sink accepts none, or no server runs. */
 const LATE_MS = 5 * MINUTE_MS;
 
-/** Whether each sink of the audit stream can be reached, and what waits for it. Nothing is sent to any. */
+/** Checks whether each sink of the audit stream can be reached, and how many lines wait for it. Sends no lines. */
 export async function checkAudit({ audit, databaseUrl }: Config, clock: Clock): Promise<Finding[]> {
   const waiting = await waitingIn(databaseUrl, audit);
   const now = clock();
@@ -58,7 +58,7 @@ interface Waiting {
   oldest: number;
 }
 
-/** Nothing where the database does not tell, which is a finding of its own, or is of a version without lines. */
+/** Empty if the database does not answer, for which there is a separate finding, or if its version has no audit lines. */
 async function waitingIn(databaseUrl: string, audit: AuditSettings | undefined): Promise<Waiting[]> {
   let inspection: Inspection | undefined;
   try {
@@ -82,7 +82,7 @@ async function waitingIn(databaseUrl: string, audit: AuditSettings | undefined):
   }
 }
 
-/** Opening a SQLite file that is not there would make it, and one in memory is another one. */
+/** Opening a missing SQLite file would create it, and a database in memory is not the server's. */
 function isMissing(databaseUrl: string): boolean {
   const file = sqliteFileOf(databaseUrl);
   return file === undefined ? databaseUrl.startsWith("sqlite:") : !existsSync(file);
@@ -96,7 +96,7 @@ async function checkSink(name: (typeof sinkNames)[number], { file, syslog, https
 }
 
 function checkFile(check: string, { path, maxBytes, keep }: FileSettings): Finding {
-  // The server makes the folders that are missing.
+  // The server creates missing folders.
   const place = nearestThere(path);
   try {
     accessSync(place, constants.W_OK);
@@ -126,7 +126,7 @@ async function checkHttps(check: string, { url }: HttpsSettings): Promise<Findin
   const client = clientFor({ url });
   const { host } = new URL(url);
   try {
-    // What it says to this does not matter: it is there.
+    // Any answer will do: it shows that the sink can be reached.
     await client.request({ method: "HEAD", url, timeoutMs: DOCTOR_STEP_MS, maxResponseBytes: MAX_AUDIT_ANSWER_BYTES });
     return ok(check, `${host} answers`);
   } catch (error) {

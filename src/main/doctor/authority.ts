@@ -17,13 +17,13 @@ const AGREE = "the rows that say who may do what agree with one another";
 
 interface Looking extends Pick<Config, "databaseUrl"> {
   clock?: Clock;
-  /** How many activities are few enough to look at. */
+  /** The greatest number of activities to check. */
   most?: number;
 }
 
 /**
- * Whether the rows that say who may do what agree with one another, and are what activities made of them. The database must be there and
- * of this version.
+ * Checks whether the rows that determine who may do what are consistent, and match the activities that changed them. The database must exist
+ * and have the schema of this version.
  */
 export async function checkAuthority({
   databaseUrl,
@@ -49,7 +49,7 @@ async function contradictionsIn(inspection: Inspection): Promise<Finding[]> {
   ];
 }
 
-/** What holding the rows against activities came to, where that does not take long; `text` goes on from `AGREE` where nothing was found. */
+/** The result of comparing the rows with activities, if that does not take long. If nothing was found, `text` continues `AGREE`. */
 async function accountsOf(
   database: Inspection,
   { clock, most }: { clock: Clock; most: number },

@@ -7,7 +7,7 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const CHECK = "backup";
 
-/** How old the newest scheduled backup is. One that is just being made, or was tried again, is late without being missed. */
+/** Checks the age of the newest scheduled backup. A backup in progress or being retried may be late without counting as missed. */
 export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): Finding {
   if (!backup) return ok(CHECK, "none is scheduled; make them with keystead backup, or set `backup`");
   const { every, directory } = backup;

@@ -7,7 +7,7 @@ import type { ChainSettings } from "../chain-settings.ts";
 import type { Config } from "../config.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-/** Asks each node which chain it serves. A chain fails with the last of its nodes. */
+/** Asks each node for its chain id. The check of a chain fails only if all of its nodes fail. */
 export async function checkChains({ chains }: Pick<Config, "chains">, outbound: OutboundClient): Promise<Finding[]> {
   const named = Object.entries(chains) as [Chain, ChainSettings][];
   return (await Promise.all(named.map(([chain, settings]) => checkChain(chain, settings, outbound)))).flat();
@@ -20,7 +20,7 @@ async function checkChain(
 ): Promise<Finding[]> {
   const check = `chain ${chain}`;
   const looks = rpcUrls.map(async (url) => {
-    // A pool of one: with others beside it, the first that answers would answer for all.
+    // A pool of one node, because in a larger pool one answer would count for all nodes.
     const nodes = createNodes({
       chains: { [chain]: { rpcUrls: [url], pollMs } },
       outbound,

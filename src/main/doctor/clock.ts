@@ -4,10 +4,13 @@ import type { Inspection } from "../../storage/inspection.ts";
 import { clockApartMs } from "../clock-apart.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-/** Beyond it nobody keeps time, and whatever a server does before it has looked at the database's means something else elsewhere. */
+/**
+ * A larger difference means that one of the clocks is not synchronized. Times that a server uses before it first reads the database's clock
+ * are then wrong for the other servers.
+ */
 const BAD_MS = 30_000;
 
-/** This machine's clock against PostgreSQL's; a SQLite database has this machine's. */
+/** Compares this machine's clock with PostgreSQL's. A SQLite database has no clock of its own. */
 export async function checkClock(inspection: Pick<Inspection, "all">, clock: Clock = systemClock): Promise<Finding> {
   const aheadMs = await clockApartMs((sql) => inspection.all(sql), clock);
   const apartMs = Math.abs(aheadMs);

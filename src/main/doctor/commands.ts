@@ -4,7 +4,7 @@ import type { CommandTools } from "../backup/commands.ts";
 import type { Finding } from "./finding.ts";
 
 export interface DoctorTools extends Pick<CommandTools, "withConfig" | "readConfig"> {
-  /** The file of settings that is read, where one is. */
+  /** The configuration file that is read, if there is one. */
   configFileOf: (given: string | undefined) => Promise<string | undefined>;
 }
 
@@ -51,7 +51,7 @@ const lineOf = ({ state, check, text }: Finding): string => `${state.padEnd(4)} 
 
 const jsonOf = (value: unknown): string => `${readableJson(value)}\n`;
 
-/** At once, whatever connection to somebody who hangs is still there. */
+/** Exits immediately, even if a connection that hangs is still open. */
 async function end(text: string, code: number): Promise<never> {
   await new Promise<void>((resolve) => process.stdout.write(text, () => resolve()));
   process.exit(code);

@@ -16,13 +16,13 @@ import { checkWebhooks } from "./webhooks.ts";
 
 export interface DatabaseSeen {
   findings: Finding[];
-  /** The root key that it remembers; `none yet` before the first start, `unknown` where it does not tell. */
+  /** The root key whose id the database stores; `none yet` before the first start, `unknown` if it could not be read. */
   rootKey: { id: string } | "none yet" | "unknown";
   /** Whether it has the tables of this version. */
   isOfThisVersion?: boolean;
 }
 
-/** The database, whether it is there, and whether this version can work on it. */
+/** Checks whether the database exists and answers, and whether this version can use it. */
 export async function checkDatabase(config: Config, clock: Clock): Promise<DatabaseSeen> {
   const { databaseUrl } = config;
   const file = sqliteFileOf(databaseUrl);
@@ -52,7 +52,7 @@ export async function checkDatabase(config: Config, clock: Clock): Promise<Datab
   }
 }
 
-/** Opening a SQLite file that is not there would make it. */
+/** Checked before opening, because opening a missing SQLite file would create it. */
 function missingProblem(config: Config): DatabaseSeen | undefined {
   try {
     refuseMissingDatabase(config, "refuse");
@@ -63,7 +63,7 @@ function missingProblem(config: Config): DatabaseSeen | undefined {
   }
 }
 
-/** A first start may make an installation of it, unless something beside it says that one is lost. */
+/** A first start may create an installation in it, unless other files show that an existing one has lost its database. */
 function emptyDatabase(config: Config): DatabaseSeen {
   try {
     refuseEmptyDatabase(config, "begin");
@@ -91,7 +91,7 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   const id = rows[0]?.value;
   const isOfThisVersion = state.pending.length === 0 && state.unknown.length === 0;
   const inside = isOfThisVersion ? [await checkWebhooks(inspection), ...(await checkMaintenance(inspection))] : [];
-  // What PostgreSQL is set to refuse is told as that.
+  // If PostgreSQL's settings refuse writes, there is a finding for that already.
   const isReadOnly = outside.some((finding) => finding.check === POSTGRES_WRITES && finding.state === "fail");
   const writes = isReadOnly ? [] : [await checkWrites(inspection)];
   return {
@@ -101,7 +101,7 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   };
 }
 
-/** Reads go on where nothing can be written. */
+/** Tries a write, because reads also work if writes do not. */
 export async function checkWrites(inspection: Pick<Inspection, "tryWrite">): Promise<Finding> {
   const check = "database writes";
   try {

@@ -22,7 +22,7 @@ export interface Examination {
   clock?: Clock;
 }
 
-/** Looks at everything that a server needs, and changes nothing. It needs no server, and none is in its way. */
+/** Checks everything that a server needs, without changing anything. It works whether or not a server runs. */
 export async function examine({ readConfig, configFile, clock = systemClock }: Examination): Promise<Finding[]> {
   let config: Config;
   try {
@@ -68,7 +68,7 @@ function configurationFinding({ allowPrivateNetworks }: Config): Finding {
   return warn("configuration", text);
 }
 
-/** A check that hangs or breaks is a finding as well, and keeps nobody from the others. */
+/** A check that hangs or throws becomes a finding, and does not stop the other checks. */
 async function inTime(check: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
   const timer = new AbortController();
   const late = setTimeout(DOCTOR_CHECK_MS, undefined, { signal: timer.signal })

@@ -10,11 +10,11 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 import { hiddenBy, hiddenText } from "./reach.ts";
 
 /**
- * That nobody but the server's user can read what it keeps, and that this user can write it. The root key file is not among them:
- * the signer looks at it, and opens none that others can read.
+ * Checks that only the server's user can read the server's files, and that this user can write them. The root key file is not included,
+ * because the signer checks it and refuses one that others can read.
  */
 export function checkFiles(config: Config, configFile: string | undefined): Finding[] {
-  // There, files have no mode.
+  // Files have no mode on Windows.
   if (process.platform === "win32") return [];
   const { dataDir, databaseUrl } = config;
   const hidden = hiddenBy(dataDir);
@@ -50,7 +50,7 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Commands that run as another user leave files that the server cannot open. */
+/** Commands that run as another user create files that the server cannot open. */
 function ownerProblem(dataDir: string, { uid }: Stats): Finding[] {
   const own = process.getuid?.();
   if (own === uid) return [];
@@ -73,7 +73,7 @@ function writeProblem(dataDir: string): Finding[] {
 const accessRemedy = (dataDir: string): string =>
   statOf(dataDir)?.uid === process.getuid?.() ? `chmod 700 ${dataDir}` : `chown -R <user> ${dataDir}`;
 
-/** SQLite reads what it cannot write, so that nothing but a write would tell. */
+/** SQLite also opens files that it cannot write, so without this check only a write would fail. */
 function fileProblem(path: string): Finding[] {
   const stats = statOf(path);
   if (!stats) return [];
@@ -96,18 +96,18 @@ function modeProblem(path: string, wanted: "600" | "700"): Finding[] {
 
 function holdsSecrets(configFile: string): boolean {
   const given = JSON.parse(readFileSync(configFile, "utf8")) as Record<string, unknown>;
-  // URLs of nodes hold keys.
+  // The URLs of nodes may contain keys.
   return [...secretSettings, "chains", "onRamp", "swaps"].some((name) => given[name] !== undefined);
 }
 
 interface Place {
   folder: string;
   what: string;
-  /** Bytes below which it is low. */
+  /** Less free space than this, in bytes, is a problem. */
   needed: number;
 }
 
-/** Whether there is room for the database, and for what is written beside it. One finding for each place that is short of it. */
+/** Checks the free disk space for the database and other files. Returns one finding for each place that is short of it. */
 export function checkRoom(config: Pick<Config, "dataDir" | "databaseUrl" | "backup" | "audit">): Finding[] {
   const findings = placesOf(config).flatMap(roomProblem);
   return findings.length > 0 ? findings : [ok("room", "there is room where the server writes")];
@@ -115,11 +115,11 @@ export function checkRoom(config: Pick<Config, "dataDir" | "databaseUrl" | "back
 
 function placesOf({ dataDir, databaseUrl, backup, audit }: Parameters<typeof checkRoom>[0]): Place[] {
   const file = sqliteFileOf(databaseUrl);
-  // A backup takes no more than its database, and one of PostgreSQL is not known from here.
+  // A backup is at most as large as its database. The size of a PostgreSQL database is not known here.
   const ofBackup = file === undefined ? 0 : (statOf(file)?.size ?? 0);
   const places = [
     ...(file === undefined ? [] : [{ what: "the database", folder: dirname(file), needed: 0 }]),
-    // Mostly it is the database's folder as well.
+    // Skip the data directory if it is also the database's folder, as it usually is.
     ...(file !== undefined && resolve(dirname(file)) === resolve(dataDir)
       ? []
       : [{ what: "the data directory", folder: dataDir, needed: 0 }]),

@@ -1,9 +1,9 @@
-/** What a check came to; it holds no secret. */
+/** The result of a check. It contains no secrets. */
 export interface Finding {
   check: string;
-  /** `fail`: a server would not work, or could lose what it acknowledged. */
+  /** `fail`: a server would not work, or could lose acknowledged data. */
   state: "ok" | "warn" | "fail";
-  /** What is so, or what is wrong and the remedy. */
+  /** The state, or the problem and its remedy. */
   text: string;
 }
 

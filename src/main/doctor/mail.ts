@@ -3,7 +3,7 @@ import { smtpProblem } from "../../providers/mail/smtp.ts";
 import type { Config } from "../config.ts";
 import { type Finding, fail, ok } from "./finding.ts";
 
-/** Connects to the mail server and logs in; no mail is sent. */
+/** Connects to the mail server and logs in. Sends no mail. */
 export async function checkMail({ messages: { smtp }, dataDir }: Config): Promise<Finding> {
   if (!smtp) return ok("mail", `KEYSTEAD_SMTP_URL is not set: mail is written to files in ${dataDir}/outbox`);
   const server = `${smtp.host}:${smtp.port}`;

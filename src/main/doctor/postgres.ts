@@ -6,9 +6,9 @@ import type { Inspection } from "../../storage/inspection.ts";
 import type { PostgresSettings } from "../../storage/postgres-settings.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-/** The settings of a PostgreSQL server that decide whether acknowledged means durable, and whether long work is left in peace. */
+/** Checks the settings of a PostgreSQL server that determine whether acknowledged data is durable and whether long operations are interrupted. */
 
-/** By their names, in the units in which PostgreSQL keeps them: times in milliseconds. Older versions have fewer. */
+/** Settings by name, in PostgreSQL's base units: times in milliseconds. Older versions have fewer settings. */
 type Settings = ReadonlyMap<string, string>;
 
 const names = [
@@ -48,7 +48,7 @@ export async function checkPostgres(
   ];
 }
 
-/** The oldest release that its makers still mend, and the oldest that has what is asked of it. */
+/** The oldest release that still receives fixes, and the oldest that Keystead works with. */
 const MENDED = 140_000;
 const KNOWN = 120_000;
 
@@ -84,7 +84,7 @@ function checkCommits(settings: Settings): Finding {
   return fail(check, text);
 }
 
-/** A server's own connections have a statement time-out of their own; those of migrations and backups have none. */
+/** A server's own connections set their statement timeout themselves; those of migrations and backups set none. */
 function checkTimeouts(settings: Settings): Finding {
   const check = "postgresql time-outs";
   const set = ["statement_timeout", "lock_timeout", "transaction_timeout", "idle_session_timeout"].filter(
@@ -162,7 +162,7 @@ async function checkPooler(inspection: Inspection, { prepared }: PostgresSetting
 export const MORE_CONNECTIONS =
   "raise max_connections, or the connection limits of the role and the database, or lower KEYSTEAD_POSTGRES_CONNECTIONS";
 
-/** A negative limit of a role or a database is none. */
+/** A negative limit of a role or a database means no limit. */
 const LIMITS = `select
   (select rolconnlimit from pg_roles where rolname = current_user) as of_role,
   (select datconnlimit from pg_database where datname = current_database()) as of_database,

@@ -7,7 +7,7 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const CHECK = "public URL";
 
-/** Asks for the service where clients do. Where no server runs here, there may be nothing to find. */
+/** Calls the service at its public URL, as clients do. If no server runs here, it may not answer. */
 export async function checkPublicUrl(config: Config, outbound: OutboundClient): Promise<Finding> {
   const { publicUrl, dataDir, host, port } = config;
   if (publicUrl === undefined) return ok(CHECK, "KEYSTEAD_PUBLIC_URL is not set");

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 
-/** The code of the system where it does not let this user see whether something is there; undefined where it does. */
+/** The system's error code if it does not let this user see whether the path exists; otherwise undefined. */
 export function hiddenBy(path: string): string | undefined {
   try {
     statSync(path);

@@ -7,12 +7,12 @@ import { hiddenBy, hiddenText } from "./reach.ts";
 
 const CHECK = "root key";
 
-/** Has a signer open the root key, and holds it against the one that the database remembers. None is ever made. */
+/** Has a signer open the root key, and compares its id with the one in the database. Never creates a key. */
 export async function checkRootKey(config: Config, known: DatabaseSeen["rootKey"]): Promise<Finding> {
   const { rootKeyFile } = config;
   const hidden = hiddenBy(rootKeyFile);
   if (hidden !== undefined) return fail(CHECK, hiddenText(rootKeyFile, hidden));
-  // The signer would take the database for one that holds keys.
+  // The signer would treat the database as one that contains keys.
   if (!existsSync(rootKeyFile) && (known === "none yet" || known === "unknown"))
     return warn(CHECK, missingText(rootKeyFile, known));
   try {

@@ -1,10 +1,10 @@
 import { hostsIn } from "../../storage/postgres-urls.ts";
 import type { Config } from "../config.ts";
 
-/** Shorter ones are parts of ordinary words. */
+/** Shorter secrets could match parts of ordinary words. */
 const SHORTEST = 4;
 
-/** Takes out what others may have repeated of our secrets: a mail server in its refusal, say. And what would move the cursor. */
+/** Removes our secrets, which others may repeat, such as a mail server in its error; and control characters, which could move the cursor. */
 export function withoutSecrets(text: string, config: Config): string {
   let clean = text;
   for (const secret of secretsOf(config)) clean = clean.replaceAll(secret, "***");
@@ -26,9 +26,9 @@ function secretsOf({ rootKeyPassphrase, databaseUrl, messages, turnstile, swaps,
     audit?.https?.token,
   ].filter((secret) => secret !== undefined && secret.length >= SHORTEST) as string[];
   const base64 = (value: string) => Buffer.from(value).toString("base64");
-  // As AUTH PLAIN sends both together.
+  // AUTH PLAIN sends user and password in one Base64 text.
   const login = auth ? [base64(`\0${auth.user}\0${auth.pass}`)] : [];
-  // The longest first: one may be within another.
+  // The longest first, because one may be part of another.
   return [...login, ...plain.flatMap((secret) => [secret, encodeURIComponent(secret), base64(secret)])].sort(
     (one, other) => other.length - one.length,
   );

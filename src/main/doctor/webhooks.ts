@@ -4,7 +4,7 @@ import { type Finding, ok, warn } from "./finding.ts";
 
 const CHECK = "webhooks";
 
-/** Endpoints that take nothing. It is mostly their owners' trouble, but all of them at once are this network's. */
+/** Reports failing endpoints. One is usually its owner's problem, but if all fail at once, it is this network's. */
 export async function checkWebhooks(inspection: Pick<Inspection, "all">): Promise<Finding> {
   const [found] = await inspection.all<FailingEndpoints>(COUNT_FAILING_ENDPOINTS);
   const { count, since } = found as FailingEndpoints;

@@ -3,7 +3,7 @@ import type { Shipper } from "../audit/shipper.ts";
 import type { AuditStream } from "../audit/stream.ts";
 import { countedElsewhere } from "./metrics.ts";
 
-/** How the audit stream is doing, by sink. */
+/** Metrics of the audit stream, by sink. */
 export function measureAudit(registry: Registry, audit: Pick<AuditStream, "shippers" | "leftOut">): void {
   const registers = [registry];
   const labelNames = ["sink"] as const;

@@ -9,7 +9,7 @@ import type { Config } from "../config.ts";
 import { inTime } from "../in-time.ts";
 import { gauge } from "./metrics.ts";
 
-/** What waits for the database, what it takes on the disk, and how far its clock is from this machine's. */
+/** Metrics of the database: what waits for it, its size on disk, and the difference between its clock and this machine's. */
 export function measureDatabase(
   registry: Registry,
   { databaseUrl, dataDir }: Pick<Config, "databaseUrl" | "dataDir">,
@@ -49,7 +49,7 @@ function measureClock(registry: Registry, { read }: Pick<Database, "read">, cloc
   });
 }
 
-/** Undefined also where nobody may look: the other figures are wanted then more than ever. */
+/** Undefined also if the file may not be read; the other metrics are needed then in particular. */
 function sizeOf(file: string): number | undefined {
   try {
     return statSync(file).size;

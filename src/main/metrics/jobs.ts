@@ -16,9 +16,9 @@ interface Counted {
   count: number;
 }
 
-/** How many jobs wait and how many were given up; left out while the database does not tell in time. */
+/** The numbers of waiting and dead jobs; omitted if the database does not answer in time. */
 export function measureJobs(registry: Registry, read: Reader, clock: Clock): void {
-  // All figures of one scrape come from one look.
+  // One query provides all values of a scrape.
   const look = inTime(async () => (await Promise.all(STATES.map((state) => countIn(read, state)))).flat());
   new Gauge({
     name: "keystead_jobs",
@@ -46,7 +46,7 @@ export function measureJobs(registry: Registry, read: Reader, clock: Clock): voi
   measureEndpoints(registry, read, clock);
 }
 
-/** A lane has the name of an endpoint or an organization, and may be one of millions: by kind, then, and `keystead jobs lanes` names them. */
+/** Metrics by kind, because there may be millions of lanes, whose names contain endpoints and organizations. `keystead jobs lanes` lists them. */
 function measureLanes(registry: Registry, read: Reader, clock: Clock): void {
   const look = inTime(() => countLanes(read));
   const byKind = (name: string, help: string, value: (lanes: LanesOfKind) => number) =>
@@ -70,7 +70,7 @@ function measureLanes(registry: Registry, read: Reader, clock: Clock): void {
   );
 }
 
-/** By number: an endpoint's name would tell who its organization is. `keystead webhooks failing` names them. */
+/** Only their number, because an endpoint's name would identify its organization. `keystead webhooks failing` lists them. */
 function measureEndpoints(registry: Registry, read: Reader, clock: Clock): void {
   const look = inTime(() => countFailingEndpoints(read));
   const failing = `Active webhook endpoints whose last delivery failed, counted up to ${MAX_COUNTED_ENDPOINTS}.`;
@@ -89,7 +89,7 @@ const countIn = (read: Reader, state: Counted["state"]): Promise<Counted[]> =>
     parameters: [],
   });
 
-/** When the first of all waiting jobs is or was due, in milliseconds; undefined where none waits. */
+/** When the first of all waiting jobs is or was due, in milliseconds; undefined if none waits. */
 async function firstDue(read: Reader): Promise<{ runAt: number | undefined }> {
   const first = await read
     .selectFrom("jobs")

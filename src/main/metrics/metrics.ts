@@ -5,13 +5,13 @@ import type { TrafficObserver } from "../../http/listener.ts";
 import { failureKinds } from "../../storage/failure.ts";
 import type { CommitObserver } from "../../storage/group-commit.ts";
 
-/** What an operator watches; names and labels hold operations, kinds and outcomes, never identifiers of customers. */
+/** Metrics for operators. Names and labels contain operations, kinds and outcomes, never identifiers of customers. */
 export interface Metrics {
   readonly registry: Registry;
   readonly traffic: TrafficObserver;
   readonly commits: CommitObserver;
   readonly webhooks: WebhookObserver;
-  /** The signer has answered, so long after it was asked. */
+  /** The signer has answered a request after this time. */
   signerAnswered(verb: string, seconds: number): void;
   /** An activity was stored in a new state. */
   activityStored(type: string, status: string): void;
@@ -21,10 +21,10 @@ export interface Metrics {
 
 const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64];
-/** Answered before, or instead of, an operation: because of too much, or of nothing that is here. */
+/** Statuses of requests that were rejected before an operation ran: because of a limit, or because there is nothing at the path. */
 const TURNED_AWAY = [404, 413, 429, 503];
 
-/** Those that are told of; what is asked for at each scrape is added by the other files of this folder. */
+/** Creates the metrics that are updated by events. The other files in this folder add those that are read at each scrape. */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -40,7 +40,7 @@ export function createMetrics(version: string): Metrics {
     registers,
   }).set({ version }, 1);
   collectDefaultMetrics({ register: registry, prefix: "keystead_" });
-  // Sums of what has its kinds beside it; by their names they would be counters.
+  // These are sums of other metrics, and their names suggest counters.
   for (const name of ["handles", "requests", "resources"]) {
     registry.removeSingleMetric(`keystead_nodejs_active_${name}_total`);
   }
@@ -76,7 +76,7 @@ export function createMetrics(version: string): Metrics {
     "Transactions that were lost as a whole, be they tried again or not.",
     ["kind"],
   );
-  // An increase is told of what was there before: the first failure too.
+  // Start at 0, because monitoring computes increases from a previous value; otherwise it would miss the first failure.
   for (const kind of failureKinds) failedCommits.inc({ kind }, 0);
   const locks = histogram(
     "organization_lock_wait_seconds",
@@ -118,7 +118,7 @@ export function createMetrics(version: string): Metrics {
 export const measureTraffic = (registry: Registry, inFlight: () => number): void =>
   gauge(registry, "requests_in_flight", "Requests that are open at this moment.", inFlight);
 
-/** A figure that is looked up whenever somebody asks for the metrics; left out while it is undefined. */
+/** A value that is read at each scrape; omitted while it is undefined. */
 export function gauge(
   registry: Registry,
   name: string,
@@ -137,7 +137,7 @@ export function gauge(
   });
 }
 
-/** A count that somebody else keeps. */
+/** A count that is kept elsewhere. */
 export function countedElsewhere(registry: Registry, name: string, help: string, value: () => number): void {
   new Counter({
     name: `keystead_${name}`,

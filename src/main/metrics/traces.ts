@@ -2,7 +2,7 @@ import { Counter, type Registry } from "prom-client";
 import type { DropReason, TraceExporter } from "../traces/exporter.ts";
 import { countedElsewhere, gauge } from "./metrics.ts";
 
-/** What becomes of spans. */
+/** Metrics of exported, waiting and dropped spans. */
 export function measureTraces(registry: Registry, exporter: Pick<TraceExporter, "figures">): void {
   countedElsewhere(
     registry,

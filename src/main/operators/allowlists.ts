@@ -5,8 +5,8 @@ import type { Database } from "../../storage/database.ts";
 import { type OperatorContext, requireLabel, requireOrganization, tellOf, thisOperator } from "./operator.ts";
 
 /**
- * Removes the IP allowlists of an organization and of its API keys, and records that as one of its activities, in one transaction. Where
- * there is none, nothing is recorded.
+ * Removes the IP allowlists of an organization and of its API keys, and records that as one of its activities, in one transaction. If there
+ * are none, nothing is recorded.
  *
  * @throws StartProblem
  */

@@ -7,7 +7,7 @@ import type { Config } from "../config.ts";
 import { StartProblem } from "../start-problem.ts";
 
 export interface OperatorTools extends CommandTools {
-  /** `clock` is the time that the servers of the database go by. */
+  /** `clock` is the time that the database's servers use. */
   withDatabase: <T>(config: Config, use: (database: Database, clock: Clock) => Promise<T>) => Promise<T>;
 }
 
@@ -22,8 +22,8 @@ interface ListOptions extends Options {
 }
 
 /**
- * `organizations`, `users`, `instances`, `maintenance` and `drain`: what an operator sees and sets without a stamp. They need the
- * database and no key.
+ * The commands `organizations`, `users`, `instances`, `maintenance` and `drain`, by which an operator reads and changes things without a stamp.
+ * They need the database but no key.
  */
 export function addOperatorCommands(program: Command, tools: OperatorTools): void {
   const { withConfig, readConfig, printJson, withDatabase } = tools;

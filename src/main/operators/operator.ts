@@ -13,16 +13,16 @@ import { type AuditSettings, sinkNamesOf } from "../audit/settings.ts";
 import { recordChange } from "../audit/stream.ts";
 import { StartProblem } from "../config.ts";
 
-/** What operators' commands on organizations share. */
+/** Shared by the operators' commands on organizations. */
 
-/** What a change by an operator needs beside the database. */
+/** What a change by an operator needs in addition to the database. */
 export interface OperatorContext {
   audit: AuditSettings | undefined;
-  /** The time that the servers of the database go by. */
+  /** The time that the database's servers use. */
   clock: Clock;
 }
 
-/** Who runs this command, as the system says; some containers have users without a name. */
+/** The system user who runs this command. In some containers, users have no name. */
 export function thisOperator(): Operator {
   const host = hostname();
   try {
@@ -40,13 +40,13 @@ export async function requireOrganization(read: Reader, id: string): Promise<Org
   return organizationOf(row);
 }
 
-/** @throws StartProblem for a text that an activity cannot hold */
+/** @throws StartProblem if an activity cannot store the text */
 export function requireLabel(option: string, text: string | undefined): void {
   if (text === undefined || matches(Label, text)) return;
   throw new StartProblem(`${option} must have 1 to ${MAX_LABEL_LENGTH} printable characters`);
 }
 
-/** Tells webhooks and the audit stream what an operator did, in the transaction that stores it. */
+/** Announces an operator's change to webhooks and the audit stream, in the transaction that stores it. */
 export async function tellOf(tx: Transactor, audit: AuditSettings | undefined, change: ActivityChange): Promise<void> {
   await announceActivity(tx, change);
   await recordChange(tx, audit ? sinkNamesOf(audit) : [], change);

@@ -8,7 +8,7 @@ import { HIGHEST_SUB_ORGANIZATIONS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { requireOrganization } from "./operator.ts";
 
-/** What operators see of organizations, without a stamp. */
+/** Shows organizations to operators, without a stamp. */
 
 export interface ShownOrganization {
   organizationId: string;
@@ -19,7 +19,7 @@ export interface ShownOrganization {
 }
 
 export interface ShownQuota {
-  /** Null is any number. */
+  /** Null means no limit. */
   figure: number | null;
   used: number;
   /** Whether an operator set it for this organization. */
@@ -32,9 +32,9 @@ export interface OrganizationDetails extends ShownOrganization {
 }
 
 /**
- * Organizations without a parent, or those below one, the oldest first, from behind `after` on.
+ * Organizations without a parent, or those below one, the oldest first, starting after `after`.
  *
- * @throws StartProblem where there is no such parent
+ * @throws StartProblem if there is no such parent
  */
 export async function listOrganizations(
   read: Reader,
@@ -58,7 +58,7 @@ export async function listOrganizations(
   }));
 }
 
-/** @throws StartProblem where there is no such organization */
+/** @throws StartProblem if there is no such organization */
 export async function showOrganization(
   read: Reader,
   organizationId: string,

@@ -16,14 +16,14 @@ export interface QuotaChange {
   reason: string | undefined;
 }
 
-/** What was changed, and the activity that tells of it. */
+/** The change, and the activity that records it. */
 export interface ChangedQuota extends QuotaResult {
   organizationId: string;
   quota: QuotaName;
   activityId: string;
 }
 
-/** @throws StartProblem for a quota that there is not, or a figure that it cannot have */
+/** @throws StartProblem if there is no such quota, or the figure is invalid for it */
 export function readQuotaChange(quota: string, figure: string): Pick<QuotaChange, "quota" | "figure"> {
   const name = quotaNames.find((each) => each === quota);
   if (name === undefined) throw new StartProblem(`there is no quota ${quota}; known are ${quotaNames.join(", ")}`);
@@ -36,8 +36,8 @@ export function readQuotaChange(quota: string, figure: string): Pick<QuotaChange
 }
 
 /**
- * Sets a quota of an organization and records that as one of its activities, in one transaction. What it has above a lower quota
- * stays; nothing is added to it.
+ * Sets a quota of an organization and records that as one of its activities, in one transaction. If the organization already has more than a
+ * lower quota allows, it keeps that but cannot add more.
  *
  * @throws StartProblem
  */

@@ -8,7 +8,7 @@ import { StartProblem } from "../config.ts";
 import type { ServerState } from "../presence.ts";
 import { requireLabel, thisOperator } from "./operator.ts";
 
-/** Servers that run on a database, and what operators tell them. */
+/** The servers that run on a database, and the operators' commands to them. */
 
 export interface ShownServer {
   id: string;
@@ -20,14 +20,14 @@ export interface ShownServer {
   /** RFC 3339. */
   startedAt: string;
   lastSeenAt: string;
-  /** Whether it gave a sign of life lately; one that ended in good order is not in the list. */
+  /** Whether it sent a heartbeat recently. A server that was shut down properly is not in the list. */
   isAlive: boolean;
 }
 
 const isInMaintenance = (state: ServerState) => state === "maintenance" || state === "draining in maintenance";
 const isDraining = (state: ServerState) => state === "draining" || state === "draining in maintenance";
 
-/** Whether a server that gave a sign of life then still runs, as far as anybody knows. */
+/** Whether a server with its last heartbeat at this time counts as running. */
 export const isAlive = (seenAt: number, now: number): boolean => now - seenAt < SERVER_ALIVE_MS;
 
 export async function listServers(read: Reader, now: number): Promise<ShownServer[]> {
@@ -52,15 +52,15 @@ export interface ShownMaintenance extends Omit<Maintenance, "since"> {
 
 export interface ToldServers {
   maintenance: ShownMaintenance | null;
-  /** What was said of it before and is not any more: another operator's reason, most likely. */
+  /** The previous maintenance that this one replaced, probably with another operator's reason. */
   replaced: ShownMaintenance | null;
-  /** Whether all servers that are alive go by it. */
+  /** Whether all live servers apply it. */
   isKnownToAll: boolean;
   instances: ShownServer[];
 }
 
 /**
- * Begins or ends a maintenance, and waits until the servers that are alive know it.
+ * Begins or ends a maintenance, and waits until all live servers know it.
  *
  * @throws StartProblem
  */
@@ -87,7 +87,7 @@ export async function setMaintenance(
   };
 }
 
-/** It began when it first did, and whoever gives no reason takes nobody's away. */
+/** A repeated command keeps the original start time and, if it gives no reason, the original reason. */
 function begun(before: Maintenance | undefined, reason: string | undefined, now: number): Maintenance {
   if (before && reason === undefined) return before;
   const since = before?.since ?? now;
@@ -98,9 +98,9 @@ const shownOrNull = (maintenance: Maintenance | undefined): ShownMaintenance | n
   maintenance ? { ...maintenance, since: new Date(maintenance.since).toISOString() } : null;
 
 /**
- * Tells a server to drain, the one of this machine where none is named, and waits until it does.
+ * Tells a server to drain, and waits until it does. Without an id, it is the server on this machine.
  *
- * @throws StartProblem where there is no such server, or several on this machine
+ * @throws StartProblem if there is no such server, or several on this machine
  */
 export async function drainServer(database: Database, id: string | undefined, clock: Clock): Promise<ShownServer> {
   const alive = (await listServers(database.read, clock())).filter(({ isAlive }) => isAlive);
@@ -132,11 +132,11 @@ export async function drainServer(database: Database, id: string | undefined, cl
   return told;
 }
 
-/** Those of this machine. One that was killed lately is among them only where no process tells it from others. */
+/** The servers on this machine. Those whose process is gone are excluded, unless none has a running process. */
 function ownOf(alive: readonly ShownServer[], host: string): ShownServer[] {
   const own = alive.filter((server) => server.host === host);
   const running = own.filter(({ pid }) => isRunning(pid));
-  // Of containers with one host name, each sees its own processes alone.
+  // Containers with the same host name cannot see each other's processes, so the process ids may tell nothing.
   return running.length > 0 ? running : own;
 }
 
@@ -148,7 +148,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Looks at the servers until those that are alive are so, or for as long as they may take to know. */
+/** Polls the servers until all live ones meet the condition, or the deadline for that is over. */
 async function untilAlive(
   read: Reader,
   clock: Clock,

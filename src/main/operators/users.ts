@@ -4,7 +4,7 @@ import type { Reader } from "../../storage/engine.ts";
 import { StartProblem } from "../config.ts";
 import { requireOrganization } from "./operator.ts";
 
-/** What operators see of users, without a stamp: who they are and by what they sign in, and no credential's secret, as there is none. */
+/** Shows users to operators, without a stamp: who they are and how they sign in. Secrets of credentials are not stored, so none can be shown. */
 
 export interface ShownUser {
   userId: string;
@@ -25,7 +25,7 @@ export interface UserDetails extends ShownUser {
   verifiedContacts: { type: string; value: string }[];
 }
 
-/** @throws StartProblem where there is no such organization */
+/** @throws StartProblem if there is no such organization */
 export async function listUsers(read: Reader, organizationId: string): Promise<ShownUser[]> {
   await requireOrganization(read, organizationId);
   const rows = await read
@@ -45,7 +45,7 @@ export async function listUsers(read: Reader, organizationId: string): Promise<S
   });
 }
 
-/** @throws StartProblem where there is no such organization, or no such user in it */
+/** @throws StartProblem if there is no such organization, or no such user in it */
 export async function showUser(read: Reader, organizationId: string, userId: string): Promise<UserDetails> {
   await requireOrganization(read, organizationId);
   return onAuthority(read, organizationId, (view) => {

@@ -18,12 +18,12 @@ import { isOfPrivateNetwork } from "../operator-url.ts";
 import { version } from "../version.ts";
 import type { TraceSettings } from "./settings.ts";
 
-/** Why spans were lost: more waited than may, or the collector did not take them. */
+/** Why spans were lost: the queue was full, or the collector did not accept them. */
 export type DropReason = "queue_full" | "not_taken";
 
 /**
- * Sends spans to a collector by OTLP over HTTP, as JSON, a batch at a time. Spans wait in memory within a bound; what the collector
- * does not take is lost and counted, so that nothing else ever waits for it.
+ * Sends spans to a collector by OTLP over HTTP, as JSON, one batch at a time. Spans wait in a bounded queue in memory. Those that the collector
+ * does not accept are dropped and counted, so that nothing else ever waits for the collector.
  */
 export class TraceExporter {
   readonly #settings: TraceSettings;
@@ -41,7 +41,7 @@ export class TraceExporter {
   constructor(settings: TraceSettings, log: Logger) {
     this.#settings = settings;
     this.#log = log;
-    // One on the operator's own network is asked by the client that may reach it.
+    // A collector on a private network needs the client that may reach private addresses.
     this.#client = isOfPrivateNetwork(settings.url)
       ? createNodeClient()
       : createOutboundClient({ allowPrivateNetworks: false });
@@ -51,7 +51,7 @@ export class TraceExporter {
     return { exported: this.#exported, waiting: this.#waiting.length, dropped: this.#dropped };
   }
 
-  /** Takes a span that is over. */
+  /** Queues a finished span. */
   readonly add = (span: EndedSpan): void => {
     if (this.#waiting.length >= MAX_TRACE_SPANS || this.#isStopping) {
       this.#dropped.queue_full++;
@@ -61,11 +61,11 @@ export class TraceExporter {
     if (this.#timer === undefined && this.#sending === undefined) this.#sendIn(TRACE_GATHER_MS);
   };
 
-  /** Sends what is left, within a bound; a collector that hangs must not hold up the end of the server. */
+  /** Sends the remaining spans within a time limit, so that a collector that hangs does not delay the server's shutdown. */
   async close(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#timer);
-    // After it every batch fails at once.
+    // Once the client is closed, every batch fails immediately.
     const late = setTimeout(() => void this.#client.close(), TRACE_STOP_MS);
     await this.#sending;
     while (this.#waiting.length > 0) await this.#send(TRACE_STOP_MS);
@@ -101,7 +101,7 @@ export class TraceExporter {
       this.#log.warn({ reason: problem }, "traces are not taken, and are lost until they are");
   }
 
-  /** Why the collector did not take them, if it did not. */
+  /** Resolves to the reason if the collector did not accept them. */
   async #post(spans: readonly EndedSpan[], timeoutMs: number): Promise<string | undefined> {
     const { url, token } = this.#settings;
     try {
@@ -125,7 +125,7 @@ export class TraceExporter {
 
 const RETRIES = { firstMs: 1000, longestMs: TRACE_RETRY_MS, spread: 0.2 };
 
-/** As `ExportTraceServiceRequest` is in JSON (OTLP specification, "JSON Protobuf encoding"). */
+/** `ExportTraceServiceRequest` in JSON (OTLP specification, "JSON Protobuf encoding"). */
 const requestOf = (resource: object, spans: readonly EndedSpan[]) => ({
   resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "keystead", version }, spans: spans.map(spanOf) }] }],
 });
@@ -146,7 +146,7 @@ const spanOf = (span: EndedSpan) => ({
   status: { code: span.isError ? STATUS_ERROR : STATUS_UNSET },
 });
 
-/** Microseconds are what a double holds of the time since 1970. */
+/** A double holds the time since 1970 to the microsecond, so the last three digits are zeros. */
 const nanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;
 
 const attributesOf = (attributes: SpanAttributes) =>

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { operatorUrlProblem } from "../operator-url.ts";
 
-/** Where traces go, and how many of them. */
+/** The destination of traces, and the share of requests to trace. */
 export const Traces = {
   otlpUrl: Type.String({
     pattern: "^https?://",
@@ -25,19 +25,19 @@ export const tracesEnvironment = {
 } as const;
 
 export interface TraceSettings {
-  /** The whole of it, with its path. */
+  /** The complete URL, including its path. */
   url: string;
-  /** Goes as a bearer token. */
+  /** Sent as a bearer token. */
   token: string | undefined;
   /** From 0 to 1. */
   ratio: number;
 }
 
 const DEFAULT_RATIO = 0.01;
-/** Where collectors take traces (OTLP specification, "OTLP/HTTP request"). */
+/** The path at which collectors accept traces (OTLP specification, "OTLP/HTTP request"). */
 const PATH = "/v1/traces";
 
-/** Undefined where nothing is to be traced. `refuse` is told what is wrong with the URL. */
+/** Undefined if tracing is off. `refuse` receives the problem with the URL. */
 export function traceSettingsOf(
   given: { otlpUrl?: string; otlpToken?: string; traceRatio?: number },
   allowPrivateNetworks: boolean,

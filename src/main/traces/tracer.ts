@@ -3,8 +3,8 @@ import { parseTraceparent, Span, type SpanSink, type Tracer } from "../../kernel
 import { TokenBuckets } from "../../kernel/token-buckets.ts";
 
 /**
- * Records a part of what comes in. A client's context says which trace a request belongs to; that the client records it is
- * taken as a wish that is granted so many times a second, of all clients together, as anybody can write it into each request.
+ * Records a share of the requests. The client's context determines the trace that a request belongs to. If the client says that it records the
+ * trace, the server does too, but only so many times a second for all clients together, because anybody can send that with every request.
  */
 export function createTracer({ ratio }: { ratio: number }, sink: SpanSink): Tracer {
   const wishes = new TokenBuckets(CONTINUED_TRACES, 1, () => performance.now());
@@ -16,7 +16,7 @@ export function createTracer({ ratio }: { ratio: number }, sink: SpanSink): Trac
       return isRecorded ? new Span(name, "server", sink, parent) : undefined;
     },
     work(name, traceparent) {
-      // Stored by a server of this installation, for a trace that it records.
+      // A server of this installation stored this context, for a trace that it records.
       const parent = parseTraceparent(traceparent);
       return parent || isChosen() ? new Span(name, "internal", sink, parent) : undefined;
     },

@@ -5,8 +5,9 @@ import type { Reader } from "../../../storage/engine.ts";
 import { ethereumTransactionFacts } from "../../signing/model.ts";
 
 /**
- * What policies see of a batch as `eth.tx`: the sum of what its calls pay, and what is the same of all of them. Anything else ends in an
- * error, so that nobody allows a batch for its first call; and so does what several calls are told to do, as equal ones do it each.
+ * The facts that policies see about a batch as `eth.tx`: the sum of its calls' values, and all members that are the same in every call. Reading
+ * any other member fails, so that no policy allows a batch because of its first call. The data and arguments of several calls always fail, even
+ * if they are equal, because each call executes them.
  */
 export async function batchFacts(
   read: Reader,
@@ -34,7 +35,7 @@ export async function batchFacts(
   return { eth: { tx } } as PolicyFacts;
 }
 
-/** An amount may be among it. */
+/** Whether a member may contain an amount, which several calls would multiply. */
 const tellsWhatToDo = (name: string, value: unknown): boolean =>
   name === "contract_call_args" || (name === "data" && value !== "0x");
 

@@ -16,9 +16,9 @@ import type { Plan, PlannedCall } from "./transaction.ts";
 
 /** Calls of an account that go through the gas station: several at once, or paid for by the sponsor. */
 
-/** Gas that the trial of a batch does not see: the authorization, and that the account is called as one that has code. */
+/** Gas that the estimate of a batch does not include: the authorization, and the call of an account that has code. */
 const AUTHORIZATION_GAS = 35_000n;
-/** What the station does beside: the signature, the nonce, the way through the station; and for each call its digest. */
+/** Gas for the station's own work: the signature, the nonce and forwarding; and for each call its digest. */
 const SPONSORED_GAS = 80_000n;
 const SPONSORED_CALL_GAS = 2_500n;
 
@@ -35,15 +35,15 @@ export async function estimateBatch(
   return estimateGas(evm, caip2, call, isDelegated ? undefined : { [account]: TRIAL_CODE });
 }
 
-/** With room for what the trial did not see. */
+/** An estimate with reserves, including for what it does not cover. */
 export const gasOfBatch = (estimate: bigint): bigint => (estimate * 11n) / 10n + AUTHORIZATION_GAS;
 export const gasOfSponsored = (estimate: bigint, calls: number): bigint =>
   leastGasOfSponsored((estimate * 115n) / 100n, calls);
-/** With less of it they would run out, and the sponsor pay for nothing. */
+/** With less gas than this the calls would run out of gas, and the sponsor would pay for nothing. */
 export const leastGasOfSponsored = (estimate: bigint, calls: number): bigint =>
   estimate + AUTHORIZATION_GAS + SPONSORED_GAS + SPONSORED_CALL_GAS * BigInt(calls);
 
-/** A revert of a batch as the API shows it: what the station says, and why the call reverted that it names. */
+/** A revert of a batch as the API shows it: the station's error, and the error of the call that it names. */
 export async function batchError(
   read: Reader,
   organizationId: string,

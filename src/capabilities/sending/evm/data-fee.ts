@@ -7,24 +7,24 @@ import type { EvmNodes } from "../../../nodes/pool.ts";
 import { batchOf } from "./batches.ts";
 import { feesOf, type Plan, transactionOf } from "./transaction.ts";
 
-/** What rollups take for a transaction's data, which no signed fee bounds. */
+/** The fee of rollups for a transaction's data, which the signed fees do not limit. */
 
-/** It follows the fees of the chain below, which may double until the transaction is in a block, as base fees may. */
+/** The fee follows the fees of the underlying chain, which may double before a block includes the transaction. */
 const DATA_FEE_ROOM = 2n;
 
 /**
- * A plan of what the service pays for, with the most that a rollup is taken to ask for its data.
+ * Adds to a sponsored plan the greatest fee that a rollup is expected to charge for its data.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
 export async function withDataFee(evm: EvmNodes, plan: Plan): Promise<Plan> {
-  // What would revert has no gas, and is never sent.
+  // A plan that would revert has no gas and is never sent.
   if (!isOpStack(plan.caip2) || plan.gas === "0") return plan;
   const fee = await dataFee(evm, plan.caip2, serializeUnsigned(standInFor(plan)));
   return fee === 0n ? plan : { ...plan, dataFee: String(DATA_FEE_ROOM * fee) };
 }
 
-/** The transaction before anything of it is signed: as long as it can get, and no easier to compress. */
+/** A placeholder for the signed transaction: as long as that can get, and not easier to compress. */
 function standInFor(plan: Plan): EvmTransaction {
   const { from: payer, to, execution } = plan;
   const whole = transactionOf(plan, { ...feesOf(plan.highest), nonce: Number.MAX_SAFE_INTEGER });
@@ -39,6 +39,6 @@ function standInFor(plan: Plan): EvmTransaction {
 
 const LONG_NUMBER = 2n ** 64n - 1n;
 
-/** Bytes from one on, none of which comes twice: in the place of signatures. */
+/** Distinct consecutive bytes, as an incompressible placeholder for signatures. */
 const unlike = (count: number, first: number): `0x${string}` =>
   `0x${toHex(Uint8Array.from({ length: count }, (_, index) => first + index))}`;

@@ -12,17 +12,18 @@ import { hasGap, takenNonces } from "./nonces.ts";
 import { type Followed, laneOf } from "./queue.ts";
 import type { Plan } from "./transaction.ts";
 
-/** What an account signs inside a transaction: an authorization of code, and calls that another pays for. */
+/** What an account signs inside a transaction: an authorization of code, and calls that another account pays for. */
 
 /**
- * Of accounts, the station's nonces that blocks had last, and when that was found. Of several nodes the one that is asked next may not have
- * that block yet, and what is signed by its word reverts at the cost of who pays. In this process alone: nodes are not behind for long.
+ * The last nonce at the station that a block used, for each account, and when that was found. The next node to answer may not have that block
+ * yet; calls signed with its outdated nonce would revert at the payer's cost. Kept only in this process, because nodes are not behind for
+ * long.
  */
 const executed = new WeakMap<EvmNodes, RecentlyUsed<{ nonce: bigint; at: number }>>();
 
 const nameOf = ({ caip2, account }: { caip2: EvmChain; account: string }): string => `${caip2} ${account}`;
 
-/** Notes that a block has an account's calls, which used up this nonce of the station's. */
+/** Notes that a block includes an account's calls, which used this nonce at the station. */
 export function noteExecuted(
   evm: EvmNodes,
   of: { caip2: EvmChain; account: string },
@@ -35,59 +36,59 @@ export function noteExecuted(
   ofNodes.set(nameOf(of), { nonce, at: now });
 }
 
-/** Whether a node that says so does not have the account's last calls yet. */
+/** Whether a node that reports this nonce does not know the account's last calls yet. */
 function isBehind(evm: EvmNodes, of: { caip2: EvmChain; account: string }, nonce: bigint, now: number): boolean {
   const last = executed.get(evm)?.get(nameOf(of));
   return last !== undefined && nonce <= last.nonce && now - last.at < NODE_BEHIND_MS;
 }
 
-/** What is in the signature beside the transaction's own nonce and fees; the same where it is signed again with another fee. */
+/** Further values that are signed besides the transaction's nonce and fees. They stay the same when it is signed again with other fees. */
 export interface Inner {
-  /** Of the authorization: the account's own nonce after it is the next one. */
+  /** The nonce of the account that the authorization uses. */
   authorizationNonce?: number;
-  /** Digits: the gas station's nonce of the account. */
+  /** The account's nonce at the gas station, in digits. */
   stationNonce?: string;
 }
 
-/** A nonce of an account that a transaction uses up beside its own. */
+/** A nonce of an account that a transaction uses in addition to its own. */
 export type AlsoTaken = Followed & { nonce: number };
 
-/** It is another one's turn; what it needs is to be put there first; it can never be sent; or it can be signed now. */
+/** Whether a transaction can be signed: not yet; not before the gas station is deployed; never; or now. */
 export type Turn =
-  /** `isBehindGap`: what others of the account fill first, so that they may go before it. */
+  /** `isBehindGap`: it waits for a gap of nonces, which later transactions of the account may fill first. */
   | { is: "later"; isBehindGap?: boolean }
   | { is: "without station"; station: string }
   | { is: "over"; error: { message: string } }
   | { is: "now"; inner: Inner; alsoTaken: AlsoTaken[]; isStillNow?: StillNow };
 
 /**
- * Whether it is its turn even in the transaction that stores the signature. An account's own transactions and calls that the sponsor pays
- * for are signed in different lanes, and each may have been while the other was.
+ * Checks again, in the database transaction that stores the signature, whether the transaction can be signed. An account's own transactions
+ * and its sponsored calls are signed in different lanes, so both may be signed at the same time.
  */
 export type StillNow = (tx: Transactor) => Promise<boolean>;
 
 /**
- * How long calls that another pays for wait for their turn, and from then on may take to be executed, unless their caller says; in
- * seconds.
+ * How long sponsored calls may wait until they are signed, and then how long they may take until they are executed, unless the caller names a
+ * deadline; in seconds.
  */
 export const EXECUTION_LIFETIME_S = 3600n;
 
 const LATER = { is: "later" } as const;
 const over = (message: string): Turn => ({ is: "over", error: { message } });
 
-/** How an account's nonces are used as a transaction is to be signed. */
+/** The state of an account's nonces when a transaction is to be signed. */
 export interface Nonces {
-  /** Its transactions in blocks, and with those that wait. */
+  /** The number of its transactions in blocks, and including waiting ones. */
   count: number;
   pending: number;
   taken: ReadonlyMap<number, string>;
-  /** Of those, what authorizations on their way use up. */
+  /** Those that authorizations in flight use. */
   authorized: ReadonlySet<number>;
 }
 
 /**
- * Whether a transaction that its account pays for can be signed. None goes beyond a nonce that an authorization on its way is to use up:
- * where a stranger takes that authorization's place, nothing would ever fill the gap.
+ * Whether a transaction that its account pays for can be signed. It may not get a nonce beyond one that an authorization in flight is to use: if
+ * the authorization's transaction is displaced by one from elsewhere, nothing would ever fill the gap.
  */
 export async function turnToSend(
   { read, evm }: { read: Reader; evm: EvmNodes },
@@ -96,7 +97,7 @@ export async function turnToSend(
   nonces: Nonces,
 ): Promise<Turn> {
   const { authorize, calls, caip2 } = plan;
-  // A batch whose code is nowhere would do nothing, and succeed.
+  // A batch whose code is not deployed would succeed without doing anything.
   if (authorize !== undefined && calls && !(await isThere(evm, caip2, authorize))) {
     return { is: "without station", station: authorize };
   }
@@ -105,7 +106,7 @@ export async function turnToSend(
   if ([...authorized].some((each) => each >= count && each < nonce)) return LATER;
   const isStillNow = async (tx: Transactor) =>
     [...(await takenNonces(tx, followed))].every(([each, id]) => taken.get(each) === id);
-  // Nobody else takes nonces of the account that this installation pays from.
+  // Only this lane takes nonces of the sponsor's account, so there is nothing to check again.
   const isOurs = followed.organizationId === INSTALLATION;
   return { is: "now", inner: {}, alsoTaken: [], ...(isOurs ? {} : { isStillNow }) };
 }
@@ -113,7 +114,7 @@ export async function turnToSend(
 const isThere = async (evm: EvmNodes, caip2: EvmChain, contract: string): Promise<boolean> =>
   (await codeAt(evm, caip2, contract)) !== "0x";
 
-/** Nonces of an account that authorizations on their way are to use up, whoever pays for them. */
+/** The nonces of an account that authorizations in flight will use, no matter who pays. */
 export async function authorizedNonces(read: Reader, { organizationId, caip2, from }: Followed): Promise<Set<number>> {
   const open = await findOpenSends(read, organizationId, caip2);
   const also = open.flatMap(
@@ -123,8 +124,8 @@ export async function authorizedNonces(read: Reader, { organizationId, caip2, fr
 }
 
 /**
- * Whether a transaction that authorizes code for its own account can be signed. The authorization uses up the nonce after its own, so
- * nothing else of the account may be on its way, whoever pays for it.
+ * Whether a transaction that authorizes code for its own account can be signed. The authorization uses the nonce after the transaction's own,
+ * so nothing else of the account may be in flight, no matter who pays.
  */
 async function turnToAuthorize(
   read: Reader,
@@ -135,7 +136,7 @@ async function turnToAuthorize(
   if (pending !== count || [...taken.keys()].some((each) => each >= count)) {
     return { is: "later", isBehindGap: hasGap(pending, taken) };
   }
-  // Whoever stores calls of the account that the sponsor pays for holds the lane in which this is stored.
+  // Storing sponsored calls of the account locks this lane too, so this check is reliable in the transaction that stores the signature.
   const isStillNow = async (reader: Reader) => !(await hasSponsoredOnTheWay(reader, followed));
   if (!(await isStillNow(read))) return LATER;
   const authorizationNonce = nonce + 1;
@@ -147,7 +148,7 @@ async function turnToAuthorize(
   };
 }
 
-/** Calls that the sponsor has on their way need the code that is there. */
+/** Whether sponsored calls of the account are in flight, which need its current code. */
 async function hasSponsoredOnTheWay(read: Reader, { organizationId, caip2, from }: Followed): Promise<boolean> {
   const open = await findOpenSends(read, organizationId, caip2);
   return open.some(({ isSponsored, progress }) => isSponsored && isSignedFor(progress, from));
@@ -159,8 +160,8 @@ const isSignedFor = (progress: unknown, account: string): boolean => {
 };
 
 /**
- * Whether an account's calls can be signed that the sponsor pays for: one transaction after the other of each account, as the station's
- * nonces follow each other. An account that runs other code, or none, authorizes the station's when nothing of its own is on its way.
+ * Whether an account's sponsored calls can be signed. Each account has only one such transaction in flight, because the station's nonces are
+ * sequential. An account with other code, or none, authorizes the station's code once nothing of its own is in flight.
  */
 export async function turnToExecute(
   { read, evm, clock }: { read: Reader; evm: EvmNodes; clock: () => number },
@@ -183,7 +184,7 @@ export async function turnToExecute(
   const own: Followed = { organizationId, caip2, from: account };
   const taken = await takenNonces(read, own);
   const authorizationNonce = await transactionCount(evm, caip2, account, "latest");
-  // What is on its way may be what takes the code away.
+  // A transaction in flight may remove the code.
   const isFree = (nonces: ReadonlyMap<number, string>) => [...nonces.keys()].every((each) => each < authorizationNonce);
   if (!isFree(taken)) return LATER;
   const isStillNow = async (tx: Transactor) => {

@@ -6,7 +6,7 @@ import { signingKeyFacts } from "../../signing/store.ts";
 import { batchFacts } from "./batch-facts.ts";
 import { feesOf, type Plan, transactionOf } from "./transaction.ts";
 
-/** What policies see of a transaction that is to be sent: the key, and the most expensive one of those that may be. */
+/** The facts that policies see about a transaction to send: the key, and the transaction with the highest fees that it may have. */
 export async function plannedFacts(read: Reader, organizationId: string, plan: Plan): Promise<PolicyFacts> {
   const account = plan.execution?.account ?? plan.from;
   const keyFacts = await signingKeyFacts(read, organizationId, account);
@@ -19,7 +19,7 @@ export async function plannedFacts(read: Reader, organizationId: string, plan: P
   return plan.nonce === undefined ? { ...keyFacts, ...withoutNonce(facts) } : { ...keyFacts, ...facts };
 }
 
-/** The same of several transactions of one account, as if they were one batch. */
+/** The same for several transactions of one account, as if they were one batch. */
 export async function factsOfSeveral(
   read: Reader,
   organizationId: string,
@@ -37,7 +37,7 @@ function withoutNonce({ eth }: PolicyFacts): PolicyFacts {
   const get = () => {
     throw new MissingFactError("the transaction gets its nonce when it is signed; name one to have policies see it");
   };
-  // Not copied by their values: some of a batch end in errors, which are for those who ask.
+  // Copy the descriptors and not the values: some getters of a batch throw, and must do so only when a policy reads them.
   const others = Object.getOwnPropertyDescriptors(eth?.tx ?? {});
   const tx = Object.defineProperties({}, { ...others, nonce: { get, enumerable: true } });
   return { eth: { tx } } as PolicyFacts;

@@ -72,29 +72,29 @@ import {
 } from "./transaction.ts";
 
 /**
- * Follows the transactions of one account from their commit to their end: gives each its nonce, has it signed, stored, sent, and replaced
- * with a higher fee where it is stuck. Nothing is given to a node that is not stored before. One transaction after the other gets its
- * nonce, and the next only when nodes have the one before, so that none leaves a gap behind it.
+ * Follows the transactions of one account from their commit to their end: it assigns each a nonce, has it signed, stores it, sends it, and
+ * replaces it with a higher fee if it is stuck. Everything is stored before it is sent to a node. A transaction gets its nonce only once nodes
+ * have the one before, so that a failed one leaves no gap.
  *
- * A transaction gets another nonce only where no block can have it with the one before: a block has another transaction with that nonce,
- * found there; or the nodes have always refused it, and know it in none of the blocks that have come since, of which one used the nonce up.
+ * A transaction gets another nonce only if no block can include it with its current one. Either another transaction with that nonce was found in
+ * a block; or nodes have always rejected it, a later block used the nonce, and no node knows the transaction in any block since.
  */
 
-/** Between two looks at the chain at least, ... */
+/** The shortest pause between two rounds, ... */
 const SHORTEST_PAUSE_MS = 50;
-/** ... and at most while one of them waits for what others do. */
+/** ... and the longest while a transaction waits for its turn. */
 const TURN_PAUSE_MS = 300;
-/** A transaction that no block has yet is given to a node again after this long ... */
+/** A transaction that is in no block is sent to a node again after this long ... */
 const RESEND_MS = 3000;
-/** ... so many of them in one look: the first are the ones that the others wait for. */
+/** ... but at most this many per round, the lowest nonces first, because the others wait for those. */
 const RESENT_AT_ONCE = 16;
-/** A transaction is stuck when it is its turn and it has been out for so long ... */
+/** A transaction whose nonce is next is stuck after this long ... */
 const STUCK_MS = 15_000;
-/** ... or for so many blocks. */
+/** ... or after this many blocks. */
 const STUCK_BLOCKS = 3;
-/** Signed in one look: the next one tells of those before. */
+/** How many transactions are signed in one round, so that earlier ones are checked in between. */
 const SIGNED_AT_ONCE = 16;
-/** Whose turn has not come, of those that the sponsor pays for, in one look: the next one begins with the others. */
+/** How many sponsored transactions may be found not ready in one round. They are then put off, and the next round starts with others. */
 const PUT_OFF_AT_ONCE = 16;
 const REFUSED_PAUSE_MS = 1000;
 const FIRST_SETTLING_MS = 5000;
@@ -106,36 +106,36 @@ type Context = JobContext<
   "sign" | "signSponsorTransaction"
 >;
 
-/** What is remembered of a transaction from one look to the next. */
+/** What is stored about a transaction between rounds. */
 export interface Progress {
   from: string;
-  /** Whose calls `from` pays for, where it does. */
+  /** The account whose calls `from` pays for, if the transaction is sponsored. */
   account?: string;
-  /** Which of its activity's transactions it is, where that has several; counted from 0 ... */
+  /** The index of the transaction in its activity, if that has several ... */
   part?: number;
-  /** ... and the one before it: where that is never sent, neither is this one. */
+  /** ... and the id of the one before it. If that fails without being sent, this one is not sent either. */
   after?: string;
-  /** Of a transaction that is signed. */
+  /** Present once it is signed. */
   signed?: Signed;
 }
 
 export interface Signed {
   nonce: number;
-  /** Nonces that are used up by what the account signed inside. */
+  /** The nonces that the account's signatures inside it use. */
   alsoTaken?: AlsoTaken[];
-  /** Digits: of the bytes that are sent now. */
+  /** The fees of the current bytes, in digits. */
   fees: Plan["fees"];
-  /** Of the same transaction with lower fees, which a block may have as well. */
+  /** The hashes of its versions with lower fees, which a block may still include. */
   olderHashes: string[];
-  /** Since when it is its turn, with these bytes: in milliseconds, and the newest block then. */
+  /** When its nonce became the next one, with the current bytes: in milliseconds, and the newest block then. */
   turn?: { at: number; block: number };
-  /** The newest block when the nonce was taken. */
+  /** The newest block at which the nonce was known to be free. */
   takenAtBlock: number;
-  /** Since when it has this nonce; milliseconds. Of rows of earlier versions absent. */
+  /** When it got this nonce; milliseconds. Absent in rows of earlier versions. */
   signedAt?: number;
-  /** Whether a node may have it. It is from before it is given to one for the first time; a clear refusal takes that back. */
+  /** Whether a node may have it. Set before it is first sent; a clear rejection resets it. */
   mayBeOut: boolean;
-  /** Refusals of the nodes that never had it, and the last one's words. */
+  /** The number of rejections while no node has ever had it, and the last error. */
   refusals: number;
   refusal?: string;
 }
@@ -152,7 +152,7 @@ export const followEvmSends = job({
       lane: laneOf(context.payload),
       look: () => look(context),
       openOf: (read) => openOf(read, context.payload),
-      // However long it has waited for its turn: nobody has looked for it before.
+      // The time that it waited for its turn does not count, because nothing was sent before.
       since: (one) => signedOf(one)?.signedAt ?? one.createdAt,
       pauseAfter,
       enqueue: (tx, now) => enqueueFollowing(tx, context.payload, now),
@@ -180,10 +180,10 @@ const requireSigned = (one: SentTransaction): Signed => signedOf(one) as Signed;
 
 type Follower = Context & { read: Reader };
 
-/** What the chain says of the account as a look begins. */
+/** The account's state on chain at the start of a round. */
 interface Account {
   newest: number;
-  /** Its transactions in blocks: the nonce whose turn it is. */
+  /** The number of its transactions in blocks, which is its next nonce. */
   count: number;
 }
 
@@ -203,7 +203,7 @@ async function look(context: Context): Promise<boolean> {
   signed.sort((one, other) => requireSigned(one).nonce - requireSigned(other).nonce);
   const waiting = await settleAll(follower, signed, account);
   const inSight = await keepInSight(follower, waiting, account);
-  // What nodes may not have comes first: nothing gets a later nonce before that is settled.
+  // First the transactions that nodes may not have: nothing gets a later nonce before those are sent.
   for (const [place, one] of inSight.entries()) {
     if (place >= RESENT_AT_ONCE && requireSigned(one).mayBeOut) continue;
     if ((await pushOn(follower, one, account)) !== "taken in") return false;
@@ -212,16 +212,19 @@ async function look(context: Context): Promise<boolean> {
   return signAll(follower, unsigned, { ...counts, newest, busy: new Set(waiting.map(accountOf)) });
 }
 
-/** How many transactions an account has, by the nodes' word. */
+/** How many transactions an account has, as nodes report it. */
 interface Counts {
-  /** In blocks, and with those that wait for one. */
+  /** In blocks; `pending` includes those that wait for a block. */
   count: number;
   pending: number;
-  /** Of those that wait, how many this installation knows nothing of. */
+  /** How many of the waiting ones this installation did not send. */
   strangers: number;
 }
 
-/** What only one answer of two says is not believed: a nonce that is too high is never given up again, and one too low the nodes refuse. */
+/**
+ * If nodes report unknown transactions, asks again and uses the lower answer: a nonce that is too high would never be corrected, and nodes
+ * reject one that is too low.
+ */
 async function countsOf({ evm, payload, read }: Follower): Promise<Counts> {
   const { caip2, from } = payload;
   const taken = await takenNonces(read, payload);
@@ -229,7 +232,7 @@ async function countsOf({ evm, payload, read }: Follower): Promise<Counts> {
     const [latest, waiting] = (await Promise.all(
       (["latest", "pending"] as const).map((at) => transactionCount(evm, caip2, from, at)),
     )) as [number, number];
-    // A block may have come between the two.
+    // A block may have come between the two answers.
     const [count, pending] = [Math.min(latest, waiting), Math.max(latest, waiting)];
     return { count, pending, strangers: strangersBetween(count, pending, taken) };
   };
@@ -240,14 +243,14 @@ async function countsOf({ evm, payload, read }: Follower): Promise<Counts> {
   return isLess ? again : counts;
 }
 
-/** @throws KeysteadError CHAIN_UNAVAILABLE where what is signed with the next nonce would hardly ever come into a block */
+/** @throws KeysteadError CHAIN_UNAVAILABLE if a transaction with the next nonce would probably never get into a block */
 function requireLikely(chain: EvmChain, strangers: number): void {
   if (strangers <= MAX_STRANGERS_WAITING) return;
   const reason = `a node says that ${strangers} transactions from elsewhere wait before the next one, and more than ${MAX_STRANGERS_WAITING} are not believed`;
   fail("CHAIN_UNAVAILABLE", { chain, reason });
 }
 
-/** Ends those whose nonce a block has; resolves to the others, in their order. */
+/** Settles those whose nonce a block has used; resolves to the others, in their order. */
 async function settleAll(
   follower: Follower,
   signed: readonly SentTransaction[],
@@ -265,8 +268,8 @@ async function settleAll(
 }
 
 /**
- * Notes of those whose nonce is still free at the newest block that it is: whoever takes it is looked for from there on, and most nodes
- * know no account as it was long ago.
+ * Updates `takenAtBlock` of transactions whose nonce is still free at the newest block. If another transaction takes the nonce, the search for
+ * it starts there, and most nodes do not have the state of accounts at old blocks.
  */
 async function keepInSight(
   follower: Follower,
@@ -276,7 +279,7 @@ async function keepInSight(
   const { evm, payload } = follower;
   const isDue = ({ nonce, takenAtBlock }: Signed) => nonce >= count && newest - takenAtBlock >= BLOCKS_BEFORE;
   if (!waiting.some((one) => isDue(requireSigned(one)))) return waiting;
-  // Of that very block: the account's count may come from a node that is behind it.
+  // Read the count at exactly that block, because the account's count may come from a node that is behind.
   const countThere = await transactionCount(evm, payload.caip2, payload.from, newest).catch(unlessAway);
   const kept: SentTransaction[] = [];
   for (const one of waiting) {
@@ -287,7 +290,7 @@ async function keepInSight(
   return kept;
 }
 
-/** Of a transaction whose nonce a block has: ends it, or takes the nonce from it. Resolves to whether either is so. */
+/** Handles a transaction whose nonce a block has used: ends it, or takes the nonce from it. Resolves to whether it did either. */
 async function settlePassed(follower: Follower, one: SentTransaction, { newest }: Account): Promise<boolean> {
   const { evm, payload, read } = follower;
   const { caip2, from } = payload;
@@ -308,16 +311,16 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   const range = { from: Math.max(0, takenAtBlock - BLOCKS_BEFORE), to: newest };
   const other = await transactionWithNonce(evm, caip2, { address: from, nonce }, range).catch(unlessAway);
   if (other && hashes.includes(other.hash)) return false;
-  // Where a node may have ours it takes a proof, and one that no reorganization undoes: it could give the nonce back.
+  // If a node may have ours, require a proof that no reorganization can undo, because that could free the nonce again.
   if (mayBeOut && (!other || newest - other.blockNumber < SETTLED_BLOCKS)) return false;
-  // Behind one URL there are often several nodes: what one refuses and does not know, another may have given to that very block.
+  // One URL often has several nodes behind it: a transaction that one rejected and does not know may be in that block through another.
   if (!mayBeOut && !other && newest - takenAtBlock < SETTLED_BLOCKS) return false;
   const taker = other ? `another transaction of the account, ${other.hash}, took` : "the account has used";
   await loseNonce(follower, one, `${taker} the nonce ${nonce}`);
   return true;
 }
 
-/** A transaction that no block can have gets another nonce, unless the nonce is its caller's own. */
+/** Releases the nonce of a transaction that no block can include, so that it gets another; ends it if the caller named the nonce. */
 async function loseNonce(follower: Follower, one: SentTransaction, reason: string): Promise<void> {
   const { payload, database, clock } = follower;
   const { plan } = await decidedOn(follower.read, one);
@@ -333,8 +336,8 @@ async function loseNonce(follower: Follower, one: SentTransaction, reason: strin
 }
 
 /**
- * Ends a transaction, with what follows for its nonce: one in a block keeps it until nothing can take it out again. What the sponsor paid
- * for it takes the place of the most that it could cost; where the receipt does not say, that stays.
+ * Ends a transaction and releases its nonce; one in a block keeps the nonce until the block can no longer be reorganized. For a sponsored
+ * transaction, the actual cost replaces the greatest possible cost, unless the receipt does not contain it.
  */
 async function endAs(
   follower: Follower,
@@ -348,7 +351,7 @@ async function endAs(
   await database.transact(laneOf(payload), async (tx) => {
     if (!(await moveSend(tx, organization, one, move, now))) return;
     if (one.isSponsored) await endSponsored(tx, { ...one, now });
-    // It held up everybody for a while: what else its organization sends may be refused as well.
+    // It delayed everybody for a while, and nodes may also reject other transactions of its organization.
     if (one.isSponsored && isRefused) await putOffBehindOthers(tx, { ...payload, organization, now });
     const paid = receipt ? paidFor(one, receipt) : 0n;
     if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
@@ -357,10 +360,10 @@ async function endAs(
   });
 }
 
-/** What comes of giving a transaction to the nodes: they have it, they do not want it now, or it has ended or lost its nonce. */
+/** The result of sending a transaction: nodes have it, they rejected it for now, or it has ended or lost its nonce. */
 type Given = "taken in" | "refused" | "settled";
 
-/** Gives a transaction to the nodes again, with a higher fee where it is stuck. */
+/** Sends a transaction to the nodes again if that is due, with a higher fee if it is stuck. */
 async function pushOn(follower: Follower, one: SentTransaction, { newest, count }: Account): Promise<Given> {
   const { clock } = follower;
   const { nonce, turn, mayBeOut } = requireSigned(one);
@@ -376,18 +379,18 @@ async function pushOn(follower: Follower, one: SentTransaction, { newest, count 
     }
   }
   if (mayBeOut && clock() - (one.sentAt ?? 0) < RESEND_MS) return "taken in";
-  // What nodes refused for offering less than a block takes, they would refuse each time.
+  // If its fee is below the base fee, nodes would reject it again, so raise it first.
   const raised = !mayBeOut && (await feeTooLow(follower, one)) !== undefined ? await raise(follower, one) : undefined;
   return give(follower, raised ?? one);
 }
 
-/** What a unit of gas costs at least where a transaction offers less; undefined where it offers enough. Wei. */
+/** The base fee, in wei, if a transaction offers less; undefined if it offers enough. */
 async function feeTooLow({ evm, payload }: Follower, one: SentTransaction): Promise<bigint | undefined> {
   const { baseFee } = await feeQuote(evm, payload.caip2);
   return baseFee > feesOf(requireSigned(one).fees).maxFeePerGas ? baseFee : undefined;
 }
 
-/** The same transaction with a higher fee, stored; undefined where its bounds forbid it or somebody else was faster. */
+/** Signs and stores the transaction with a higher fee; undefined if the limits do not allow it or another process changed it first. */
 async function raise(follower: Follower, one: SentTransaction): Promise<SentTransaction | undefined> {
   const { payload, database, evm, read, clock } = follower;
   const decided = await decidedOn(read, one);
@@ -407,7 +410,7 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
     olderHashes: [one.transactionHash, ...signed.olderHashes],
   });
   const isOurs = await database.transact(laneOf(payload), async (tx) => {
-    // Of one that has come to its end meanwhile, the activity may be in an archive already: nothing is noted of it any more.
+    // If it has ended in the meantime, store nothing more: its activity may be archived already.
     if (!(await replaceSigned(tx, one, { ...signedAs, progress }, now))) return false;
     await noteSend(tx, ownSendOf(one, signedAs));
     if (one.isSponsored) await raiseCost(tx, one, greatestCost(decided.plan, fees));
@@ -416,21 +419,21 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
   return isOurs ? { ...one, ...signedAs, progress } : undefined;
 }
 
-/** By each of its hashes the account's history knows it for one of ours. */
+/** Recorded for each of its hashes, so that the account's history shows the transaction as sent by the organization. */
 const ownSendOf = (
   { organizationId, caip2, activityId, isSponsored }: SentTransaction,
   { transactionHash }: SignedAs,
 ): OwnTransaction => ({ organizationId, caip2, transactionHash, activityId, isSponsored });
 
-/** A transaction whose key has gone since stays as it was signed. */
+/** If signing fails permanently, for example because the key was deleted, the transaction stays as it is. */
 function unlessLasting(error: unknown): undefined {
   if (!(error instanceof KeysteadError) || error.isTransient) throw error;
 }
 
 /**
- * Keeps in mind what was learned of a transaction that was given to nodes.
+ * Stores the new state of a transaction after sending it.
  *
- * @throws Error where another process is at it: what is known here is not true any more
+ * @throws Error if another process has changed it, so that the state here is outdated
  */
 async function remember(follower: Follower, one: SentTransaction, signed: Signed): Promise<SentTransaction> {
   const { payload, database, clock } = follower;
@@ -441,23 +444,23 @@ async function remember(follower: Follower, one: SentTransaction, signed: Signed
 }
 
 /**
- * Gives a signed transaction to the nodes, and keeps in mind what they say.
+ * Sends a signed transaction to the nodes, and stores the result.
  *
- * @param isNew whether it was stored just now, so that no node can have it
+ * @param isNew whether it was only just stored, so that no node can have it yet
  */
 async function give(follower: Follower, given: SentTransaction, { isNew = false } = {}): Promise<Given> {
   const { evm, payload, clock } = follower;
   const { refusal: _, ...signed } = requireSigned(given);
   const neverOut = isNew || !signed.mayBeOut;
-  // Stored before a node has it: whoever comes after a crash must not take it for refused.
+  // Store this before sending, so that after a crash nobody assumes that it was rejected.
   const one = signed.mayBeOut ? given : await remember(follower, given, { ...signed, mayBeOut: true });
   const { transactionHash } = one;
   const signedTransaction = `0x${Buffer.from(one.signedTransaction).toString("hex")}`;
   const outcome = await broadcast(evm, payload.caip2, { signedTransaction, transactionHash }, { isNew });
   if (outcome.isKnown || outcome.isInDoubt || !neverOut) {
-    // As it was stored: there is nothing to add.
+    // It was stored in this state already.
     if (isNew && clock() - (one.sentAt ?? 0) < RESEND_MS) return "taken in";
-    // Whatever nodes say of one that may have been out before: another of them may have it.
+    // A transaction that was sent before stays possibly out even if a node rejects it now, because another may have it.
     await remember(follower, one, { ...signed, mayBeOut: true, refusals: 0 });
     return "taken in";
   }
@@ -465,7 +468,7 @@ async function give(follower: Follower, given: SentTransaction, { isNew = false 
   return settleRefused(follower, await remember(follower, one, refused));
 }
 
-/** A transaction that no node says it has: another nonce where somebody else has taken its own, and its end after some refusals. */
+/** Handles a rejected transaction: it gets another nonce if another transaction has used its own, and ends after several rejections. */
 async function settleRefused(follower: Follower, one: SentTransaction): Promise<Given> {
   const { evm, payload, read } = follower;
   const { caip2, from } = payload;
@@ -476,8 +479,8 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
     return (await settlePassed(follower, one, { newest, count })) ? "settled" : "refused";
   }
   const { plan } = await decidedOn(read, one);
-  // One waits with its nonce. That may be this very one, with another node behind the same URL; and if it is a stranger's, nothing with a
-  // later nonce would come before it. Which one it is, the block that takes it will show.
+  // A transaction with its nonce is waiting. It may be this one, at another node behind the same URL. If it comes from elsewhere, nothing with
+  // a later nonce could be included before it either. The block that includes it will show which one it is.
   if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) return "refused";
   if (refusals < MAX_BROADCAST_REFUSALS) return "refused";
   const message = `the nodes of ${caip2} refuse the transaction: ${refusal}${await adviceOnFees(follower, one)}`;
@@ -485,7 +488,7 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
   return "settled";
 }
 
-/** What can be done about fees that cannot be raised as far as it takes, to be put behind an error; nothing where they are enough. */
+/** Advice to append to an error if the fees are too low and cannot be raised enough; empty if they are high enough. */
 async function adviceOnFees(follower: Follower, one: SentTransaction): Promise<string> {
   const baseFee = await feeTooLow(follower, one);
   if (baseFee === undefined) return "";
@@ -500,13 +503,12 @@ const accountOf = ({ progress }: SentTransaction): string | undefined => (progre
 
 type Situation = Account &
   Counts & {
-    /** Accounts whose calls the sponsor pays for and has on their way: the next ones wait. */
+    /** Accounts with sponsored calls in flight; their next calls wait. */
     busy: Set<string | undefined>;
   };
 
 /**
- * Gives each transaction its nonce, its signature, and to the nodes, in the order of the requests. Resolves to whether there are more
- * than are signed in one look.
+ * Assigns nonces, signs, and sends transactions, in the order of the requests. Resolves to whether there are more than one round may sign.
  */
 async function signAll(follower: Follower, unsigned: readonly SentTransaction[], account: Situation): Promise<boolean> {
   const { payload, database, clock } = follower;
@@ -521,9 +523,9 @@ async function signAll(follower: Follower, unsigned: readonly SentTransaction[],
 }
 
 /**
- * Resolves to whether the bound of one look ended it.
+ * Resolves to whether it stopped at the limit of one round.
  *
- * @param later gets those that the sponsor pays for and whose turn has not come
+ * @param later receives the sponsored transactions whose turn has not come
  */
 async function signInTurn(
   follower: Follower,
@@ -533,7 +535,7 @@ async function signInTurn(
 ): Promise<boolean> {
   const { payload, read } = follower;
   const { pending } = account;
-  // Not those that were read when the account was counted: what has ended since has given its nonces back, and others may have taken some.
+  // Read them again: since the account was counted, ended transactions have released nonces, and others may have taken some.
   const taken = await takenNonces(read, payload);
   const authorized = await authorizedNonces(read, payload);
   let signed = 0;
@@ -545,13 +547,13 @@ async function signInTurn(
     if (ofAccount !== undefined && account.busy.has(ofAccount)) continue;
     const stored = await signOne(follower, one, { ...account, taken, authorized });
     if (stored === "later" && one.isSponsored) {
-      // What comes after it of its account is behind it.
+      // Later calls of the same account wait for it.
       account.busy.add(ofAccount);
       later.push(one);
       if (later.length >= PUT_OFF_AT_ONCE) return false;
       continue;
     }
-    // What comes after it is behind it, but for what fills the gap that it waits for.
+    // Later transactions wait for it, except those that fill the gap that it waits for.
     if (stored === "later") return false;
     isFilling ||= stored === "behind a gap";
     if (!stored || stored === "behind a gap") continue;
@@ -563,16 +565,16 @@ async function signInTurn(
       authorized.add(other.nonce);
     }
     if (ofAccount !== undefined) account.busy.add(ofAccount);
-    // One that was refused has its turn again before any other gets a nonce.
+    // If it was rejected, it is sent again before any other gets a nonce.
     if ((await give(follower, stored, { isNew: true })) !== "taken in") return false;
   }
   return false;
 }
 
-/** Something is before it; or what keeps it is a nonce that nobody has, which those after it may take. */
+/** Not ready: something must end first; or it waits for a gap of nonces, which later transactions may fill. */
 type NotYet = "later" | "behind a gap";
 
-/** Signs a transaction and stores it with its nonce; undefined where it has ended instead. */
+/** Signs a transaction and stores it with its nonce; undefined if it ended instead. */
 async function signOne(
   follower: Follower,
   one: SentTransaction,
@@ -623,23 +625,23 @@ async function signOne(
       return true;
     });
   } catch (error) {
-    // What others have sent does not wait for that.
+    // Transactions of other organizations do not wait for that.
     if (one.isSponsored && isOfItsKey(error)) return "later";
-    // The key has gone since, or what it was decided on.
+    // A permanent error: for example, the key or the activity has been deleted since.
     if (!(error instanceof KeysteadError) || error.isTransient) throw error;
     await endAs(follower, one, { to: "FAILED", error: { message: error.message } });
     return undefined;
   }
 }
 
-/** What may be the trouble of one organization with the signer alone: too much of its work waits there, or its key cannot be used. */
+/** Whether an error of the signer may concern only one organization: too many of its requests wait there, or its key cannot be used. */
 const isOfItsKey = (error: unknown): boolean =>
   error instanceof SignerRefused ||
   (error instanceof KeysteadError && ["SIGNER_BUSY", "SIGNER_UNAVAILABLE"].includes(error.code));
 
 /**
- * What is decided on pins what a caller pays; the sponsor pays what the chain costs now, as what others have sent waits for it, up to what it
- * pays at all.
+ * If the account pays, the fees are those of the approved plan. The sponsor pays the current fees, up to its cap, because transactions of
+ * others wait behind this one.
  */
 async function feesToSignWith(follower: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
   if (!isSponsored) return feesOf(plan.fees);
@@ -651,8 +653,8 @@ const sponsorsWithin = ({ evm, payload }: Follower, plan: Plan, fees: Fees): Fee
   feesWithin(evm.feeCap(payload.caip2, "sponsor"), plan, fees);
 
 /**
- * Has the sponsor deploy the gas station before the first calls that go through it. Where that fails, so do the calls that waited for it;
- * those that come after try it again.
+ * Has the sponsor deploy the gas station before the first calls through it. If that fails, the calls that waited for it fail too; later calls
+ * try again.
  */
 async function deployStation(follower: Follower, one: SentTransaction, station: string): Promise<"later" | undefined> {
   const { payload, database, evm, assets, read, clock } = follower;
@@ -663,7 +665,7 @@ async function deployStation(follower: Follower, one: SentTransaction, station: 
   const last = await lastSponsored(read, { caip2, from, purpose });
   if (last && last.status !== "INCLUDED" && last.status !== "FAILED") return "later";
   if (last && last.createdAt >= one.createdAt) {
-    // A node that does not show it yet is behind.
+    // It is deployed, and the node that does not show it is behind.
     if (!last.error) return "later";
     const message = `the gas station, which its calls go through, could not be deployed: ${last.error.message}`;
     await endAs(follower, one, { to: "FAILED", error: { message } });
@@ -676,14 +678,14 @@ async function deployStation(follower: Follower, one: SentTransaction, station: 
   const organization = await organizationOf(read, one);
   const send = { organization, id: newId(), activityId, purpose, plan, isShared: true, now: clock() } as const;
   await database.transact(laneOf({ organizationId: INSTALLATION, caip2, from }), async (tx) => {
-    // Calls of several accounts may have found it missing.
+    // Several accounts may have found the station missing at the same time; only one deploys it.
     const newest = await lastSponsored(tx, { caip2, from, purpose });
     if (newest?.id === last?.id) await sponsorSend(tx, send);
   });
   return "later";
 }
 
-/** A transaction that is of no use without the one before it. */
+/** The error of a transaction whose predecessor in the same activity failed. */
 async function problemBefore(read: Reader, one: SentTransaction): Promise<TxError | undefined> {
   const { after } = one.progress as Progress;
   if (after === undefined) return undefined;
@@ -706,7 +708,7 @@ function problemOfNonce(
   return other === undefined ? undefined : { message: `the transaction ${other} has the nonce ${nonce}` };
 }
 
-/** Stores a transaction with its nonce; "later" where something came before it while it was signed: the signature never leaves. */
+/** Stores a transaction with its nonce. "later" if it must wait after all because of a change during signing; the signature is discarded. */
 async function storeSigned(
   { payload, database, read, clock }: Follower,
   one: SentTransaction,
@@ -723,7 +725,7 @@ async function storeSigned(
       one.status === "INITIALIZED"
         ? await moveSend(tx, organization, one, { to: "BROADCASTING", progress, ...signedAs }, now)
         : await replaceSigned(tx, one, { ...signedAs, progress }, now);
-    // Another process is at it: the signature never leaves.
+    // Another process changed it; the signature is discarded.
     if (!isOurs || !(await takeNonce(tx, payload, signed.nonce, one.id, now)))
       throw new Error(`the transaction ${one.id} or the nonce ${signed.nonce} was taken meanwhile`);
     for (const other of signed.alsoTaken ?? []) {

@@ -4,20 +4,23 @@ import { SETTLED_BLOCKS } from "../../../kernel/limits.ts";
 import { newestBlock, transactionCount, transactionWithNonce } from "../../../nodes/evm-calls.ts";
 import type { EvmNodes } from "../../../nodes/pool.ts";
 
-/** Whether a transaction that nodes do not know can still come into a block, or another has its nonce for good. */
+/** Determines whether a block can still include a transaction that nodes do not know, or another has permanently taken its nonce. */
 
-/** How far before the block by which a nonce was still free a look for whoever took it begins; a reorganization moves blocks. */
+/**
+ * The search for the transaction that took a nonce starts this many blocks before the block at which the nonce was still free, because a
+ * reorganization can move transactions to earlier blocks.
+ */
 export const BLOCKS_BEFORE = 64;
 
-/** For what can be done without. */
+/** For optional answers of nodes: undefined if no node is available. */
 export function unlessAway(error: unknown): undefined {
   if (!(error instanceof KeysteadError) || error.code !== "CHAIN_UNAVAILABLE") throw error;
 }
 
 /**
- * Why no block will ever have a transaction that no node knows, so that no reorganization changes it; undefined where one may.
+ * Why no block will ever include a transaction that no node knows, even after a reorganization; undefined if one still may.
  *
- * @param sinceBlock the newest block when it was given to a node first
+ * @param sinceBlock the newest block when it was first sent to a node
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
 export async function lostFor(

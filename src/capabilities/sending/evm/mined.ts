@@ -9,13 +9,13 @@ import { batchError } from "./batches.ts";
 import { decidedOn } from "./sign.ts";
 import { callOfPlan, revertError } from "./transaction.ts";
 
-/** What a transaction in a block cost its payer, in wei; undefined where its receipt does not say. */
+/** What a transaction in a block cost its payer, in wei; undefined if its receipt does not contain the fee. */
 export function paidFor({ signedTransaction }: SentTransaction, { fee, isSuccess }: Receipt): bigint | undefined {
   if (fee === undefined || !isSuccess) return fee;
   return fee + parseSignedTransaction(signedTransaction, "signedTransaction").transaction.value;
 }
 
-/** Why a transaction failed in its block, as far as that can be told. */
+/** Why a transaction failed in its block, as far as that can be determined. */
 export async function minedFailure(
   read: Reader,
   evm: EvmNodes,
@@ -24,7 +24,7 @@ export async function minedFailure(
 ): Promise<TxError> {
   const { plan } = await decidedOn(read, one);
   const text = "the transaction is in a block and failed there";
-  // As it is signed: what goes through the gas station has its data from then on.
+  // Use the signed data: calls through the gas station get their data only when they are signed.
   const { transaction } = parseSignedTransaction(one.signedTransaction, "signedTransaction");
   const call = { ...callOfPlan(plan), data: transaction.data };
   const calls = plan.execution?.calls ?? plan.calls;
@@ -32,7 +32,8 @@ export async function minedFailure(
     calls
       ? batchError(read, one.organizationId, text, { to: plan.to, calls }, revert)
       : revertError(read, one.organizationId, text, plan.to, revert);
-  // Tried out again before its block, and in it, as what came before it there may be the reason. What it authorized is in its block.
+  // Simulate it before its block, and then in it, because earlier transactions in the block may be the reason. An authorization is effective
+  // only in its block.
   for (const block of transaction.type === "TYPE_4" ? [blockNumber] : [blockNumber - 1, blockNumber]) {
     const revert = await revertOf(evm, one.caip2 as EvmChain, call, block).catch(() => undefined);
     if (revert) return errorOf(revert);

@@ -4,17 +4,17 @@ import { prepared, preparedWrite } from "../../../storage/prepared.ts";
 import type { Followed } from "./queue.ts";
 
 /**
- * Which nonces of an account are taken: one row each, from the transaction that stores the signature until a block deep down has the
- * nonce, or nobody can have the signature.
+ * The nonces of an account that are taken. Each has a row from the moment its signature is stored until a block that is deep enough includes
+ * the nonce, or it is certain that nobody has the signature.
  */
 
-/** A transaction with what is remembered of it. */
+/** A transaction with the state of its following job. */
 interface Sent {
   id: string;
   progress: unknown;
 }
 
-/** Whether a transaction has its nonce: one that a block has keeps it until nothing can take it out of there again. */
+/** Whether a transaction still holds its nonce. One in a block holds it until the block can no longer be reorganized. */
 export async function hasNonce(
   read: Reader,
   { organizationId, caip2, from }: Followed,
@@ -27,7 +27,7 @@ export async function hasNonce(
   return holder?.send_id === id;
 }
 
-/** By nonce, the id of the transaction that has it. */
+/** The ids of transactions by the nonces that they hold. */
 export async function takenNonces(
   read: Reader,
   { organizationId, caip2, from }: Followed,
@@ -37,7 +37,7 @@ export async function takenNonces(
   return new Map(rows.map(({ nonce, send_id }) => [nonce, send_id]));
 }
 
-/** Takes a nonce for a transaction; resolves to false where another has it. */
+/** Takes a nonce for a transaction; resolves to false if another holds it. */
 export async function takeNonce(
   tx: Transactor,
   { organizationId, caip2, from }: Followed,
@@ -50,7 +50,7 @@ export async function takeNonce(
   return taken.length > 0;
 }
 
-/** Gives back what a transaction has taken: its own nonce, and those of what is signed inside. */
+/** Releases the nonces that a transaction holds: its own, and those of authorizations signed inside it. */
 export async function freeNonces(tx: Transactor, followed: Followed, { id, progress }: Sent) {
   const { signed } = progress as { signed?: { nonce: number; alsoTaken?: readonly (Followed & { nonce: number })[] } };
   if (!signed) return;
@@ -69,8 +69,8 @@ async function freeNonce(
 }
 
 /**
- * The nonce of the next transaction: the first that is not taken, and not taken by a stranger either. What lies before `pending`, the
- * account's count with all that waits, is somebody's; a gap begins there, so that it is filled first.
+ * The nonce of the next transaction: the first from `pending` on that is not taken. `pending` is the account's count including waiting
+ * transactions, so all nonces before it are used, by this server or by others. A gap starts at `pending`, so it is filled first.
  */
 export function nextNonce(pending: number, taken: ReadonlyMap<number, string>): number {
   let nonce = pending;
@@ -78,13 +78,13 @@ export function nextNonce(pending: number, taken: ReadonlyMap<number, string>): 
   return nonce;
 }
 
-/** How many transactions of an account there are between these counts that are none of ours. */
+/** The number of an account's transactions between these counts that this server did not send. */
 export function strangersBetween(count: number, pending: number, taken: ReadonlyMap<number, string>): number {
   const ours = [...taken.keys()].filter((nonce) => nonce >= count && nonce < pending);
   return pending - count - ours.length;
 }
 
-/** Whether a taken nonce waits for one before it that nobody has. */
+/** Whether a taken nonce waits for an earlier one that no transaction has. */
 export function hasGap(pending: number, taken: ReadonlyMap<number, string>): boolean {
   const next = nextNonce(pending, taken);
   return [...taken.keys()].some((nonce) => nonce > next);
@@ -92,7 +92,7 @@ export function hasGap(pending: number, taken: ReadonlyMap<number, string>): boo
 
 type Account = { organizationId: string; caip2: string; address: string };
 
-/** The account that this installation pays from belongs to no organization, and has its nonces apart. */
+/** The sponsor's account belongs to no organization; its nonces are in a separate table. */
 const isOurs = ({ organizationId }: Account): boolean => organizationId === INSTALLATION;
 
 const selectNonces = prepared<Account>()((db, { organizationId, caip2, address }) =>

@@ -19,22 +19,22 @@ import {
   withinFeeCap,
 } from "./transaction.ts";
 
-/** Settling what is sent: gas, fees, and whether it would revert. All throw CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE and FEE_CAP_EXCEEDED. */
+/** Plans transactions: gas, fees, and whether they would revert. All throw CHAIN_NOT_CONFIGURED, CHAIN_UNAVAILABLE and FEE_CAP_EXCEEDED. */
 
-/** Calls that an account makes; what is not given is settled here. Addresses and data lowercase 0x hex. */
+/** Calls of an account; values that are not given are determined here. Addresses and data are lowercase 0x hex. */
 export interface WantedCalls {
   caip2: EvmChain;
   account: string;
   calls: readonly PlannedCall[];
-  /** Digits, all of them. */
+  /** Digits, as are all quantities here. */
   gasLimit?: string | undefined;
-  /** The account's own nonce, and fees, of what it pays for itself. */
+  /** The account's own nonce, and the fees, if it pays itself. */
   nonce?: string | undefined;
   fees?: Partial<Fees>;
-  /** Seconds since 1970, and the gas station's nonce of the account, of what the sponsor pays for. */
+  /** If the sponsor pays: the deadline in seconds since 1970, and the account's nonce at the gas station. */
   deadline?: string | undefined;
   stationNonce?: string | undefined;
-  /** Why they are planned as what is never sent. */
+  /** If given, the calls are planned but never sent, for this reason. */
   fault?: TxError | undefined;
 }
 
@@ -44,12 +44,12 @@ export interface Planning {
   organizationId: string;
 }
 
-/** Where calls go through the gas station. */
+/** Planning for calls through the gas station. */
 export interface Through extends Planning {
   station: string;
 }
 
-/** Plans a call of the sponsor's, as `planSponsored` of the sponsoring does. */
+/** Plans a call of the sponsor; see `planSponsored` of the capability `sponsoring`. */
 type PlanSponsored = (call: {
   chain: EvmChain;
   to: string;
@@ -57,7 +57,7 @@ type PlanSponsored = (call: {
   execution: Plan["execution"];
 }) => Promise<Plan>;
 
-/** One call, which the account pays for. */
+/** Plans one call that the account pays for. */
 export async function planCall(
   { evm, read, organizationId }: Planning,
   { caip2, account, calls, nonce, gasLimit, fault, fees: own = {} }: WantedCalls,
@@ -65,7 +65,7 @@ export async function planCall(
   const [only] = calls;
   const sent = { from: account, ...(only as PlannedCall) };
   const isTried = !fault && gasLimit === undefined;
-  // At the same time: neither needs the other's answer.
+  // These run concurrently because neither needs the other's result.
   const [quote, estimate] = await Promise.all([
     feeQuote(evm, caip2),
     isTried ? estimateGas(evm, caip2, { ...sent, value: BigInt(sent.value) }) : undefined,
@@ -86,7 +86,7 @@ export async function planCall(
   return { ...common, gas: "0", revert };
 }
 
-/** Several calls that the account pays for itself: it takes on the station's code and calls itself. */
+/** Plans several calls that the account pays for itself: it authorizes the station's code and calls itself. */
 export async function planBatch(
   { evm, read, organizationId, station }: Through,
   { caip2, account, calls: wanted, nonce, gasLimit, fault, fees: own = {} }: WantedCalls,
@@ -110,7 +110,7 @@ export async function planBatch(
   return { ...plan, gas: "0", revert: await batchError(read, organizationId, UNSENT, plan, estimate.revert) };
 }
 
-/** Calls that the sponsor pays for: it calls the station with what the account signs when its turn comes. */
+/** Plans calls that the sponsor pays for: it calls the station with data that the account signs when it is their turn. */
 export async function planExecution(
   { evm, read, organizationId, station }: Through,
   { caip2, account, calls: wanted, gasLimit, fault, deadline, stationNonce }: WantedCalls,
@@ -127,7 +127,7 @@ export async function planExecution(
   if (fault) return { ...(await sponsoredBy(0n)), revert: fault };
   const named = gasLimit === undefined ? undefined : BigInt(gasLimit);
   const estimate = await estimateBatch(evm, { caip2, account, station, calls }).catch((error: unknown) => {
-    // No node can be told to try it: what the caller names is taken, within the bound.
+    // No node can simulate it, so the caller's gas limit is used, within the bound.
     if (named === undefined || !(error instanceof KeysteadError) || error.code !== "CHAIN_UNAVAILABLE") throw error;
     return { gas: 0n };
   });
@@ -140,7 +140,7 @@ const refuse = (member: string, reason: string): never =>
   fail("FIELD_INVALID", { field: `parameters.${member}`, reason });
 
 /**
- * The gas that the sponsor pays for: that of the estimate, or what the caller named where it is enough.
+ * The gas that the sponsor pays for: from the estimate, or the caller's limit if that is enough.
  *
  * @throws KeysteadError FIELD_INVALID
  */

@@ -9,20 +9,20 @@ export const FOLLOW_EVM_SENDS = "follow_evm_sends";
 export const SETTLE_EVM_SEND = "settle_evm_send";
 
 export interface Followed {
-  /** Whose account it is; INSTALLATION for one that this service pays from. */
+  /** The account's organization; INSTALLATION for the sponsor's account. */
   organizationId: string;
   caip2: EvmChain;
-  /** Of the account; lowercase. */
+  /** The account's address; lowercase. */
   from: string;
 }
 
-/** A chain that makes no blocks on top of one settles nothing either; so long is waited for it from then on. */
+/** How long to wait for a transaction to settle; on a chain that produces no further blocks it never does. */
 export const LONGEST_SETTLING_MS = HOUR_MS;
 
-/** One account's transactions are signed and followed one look after the other: that is the lock on its nonces. */
+/** An account's transactions are signed and followed in one round at a time, which serves as the lock on its nonces. */
 export const laneOf = ({ caip2, organizationId, from }: Followed): string => `sends:${caip2}:${organizationId}:${from}`;
 
-/** Has an account's transactions looked after now; one job does so for all of them. */
+/** Queues the job that signs and follows an account's transactions, to run now. One job handles all of them. */
 export function enqueueFollowing(tx: Transactor, followed: Followed, now: number): Promise<void> {
   const { caip2, from } = followed;
   const organizationId = followed.organizationId === INSTALLATION ? null : followed.organizationId;
@@ -32,7 +32,7 @@ export function enqueueFollowing(tx: Transactor, followed: Followed, now: number
   return enqueue(tx, { kind: FOLLOW_EVM_SENDS, payload, lane, gate, organizationId, runAt: now, now, key: lane });
 }
 
-/** Has a transaction that a block has looked after until nothing can take it out again. */
+/** Queues the job that checks a transaction in a block until the block can no longer be reorganized. */
 export function enqueueSettling(
   tx: Transactor,
   { organizationId, caip2, id }: { organizationId: string; caip2: string; id: string },

@@ -20,11 +20,12 @@ import { LONGEST_SETTLING_MS, SETTLE_EVM_SEND } from "./queue.ts";
 import { organizationOf } from "./sign.ts";
 
 /**
- * Looks after a transaction that a block has until enough blocks are on top of it. Where a reorganization takes it out, the same bytes
- * are given to the nodes again; its nonce stays its own meanwhile. Its status stays INCLUDED: nobody is told that a block is withdrawn.
- * Its hash and error are those of the block that has it now.
+ * Checks a transaction in a block until enough blocks follow. If a reorganization removes it, the job sends the same bytes to the nodes again;
+ * the transaction keeps its nonce. Its status stays INCLUDED, and no event reports the reorganization. Its hash and error become those in the
+ * block that includes it now.
  *
- * And after one that FAILED by the word of nodes that refused it: they may have it in a block all the same. Then it is INCLUDED, and counts.
+ * The job also checks a transaction that FAILED because nodes rejected it: a block may include it nevertheless. It then becomes INCLUDED, and
+ * its cost counts.
  */
 
 const SHORTEST_PAUSE_MS = 5000;
@@ -67,11 +68,11 @@ const includedAs = ({ transactionHash, error }: NonNullable<Found["correction"]>
 });
 
 interface Found {
-  /** Whether enough blocks are on top of it. */
+  /** Whether enough blocks follow. */
   isSettled: boolean;
-  /** What it cost in the block that has it, where its receipt says so: in another block its gas may have another price. */
+  /** Its cost in the block that includes it, if the receipt has it; the price of gas may differ in another block. */
   paid?: bigint;
-  /** What is to be put right: after a reorganization a block may have it with another fee, or it may come to another end there. */
+  /** What to correct: after a reorganization, the block may include it with another fee, or it may have another outcome. */
   correction?: { transactionHash: string; error: TxError | undefined };
 }
 
@@ -85,7 +86,7 @@ async function look(
 ): Promise<Found> {
   const caip2 = one.caip2 as EvmChain;
   const newest = await recentBlock(evm, caip2);
-  // Of the same transaction with other fees a block may have the one or the other.
+  // A block may include any of the versions with different fees.
   const bytes = bytesOf(one);
   for (const transactionHash of new Set([one.transactionHash, bytes.transactionHash, ...olderHashes])) {
     const receipt = await receiptOf(evm, caip2, transactionHash);
@@ -102,13 +103,13 @@ async function look(
   return NOTHING;
 }
 
-/** While no node answers, nothing is settled. */
+/** If no node answers, nothing is settled yet. */
 function unlessTransient(error: unknown): Found {
   if (error instanceof KeysteadError && error.isTransient) return NOTHING;
   throw error;
 }
 
-/** Those that were signed last, and their own hash. */
+/** The bytes that were signed last, and their hash. */
 const bytesOf = ({ signedTransaction }: SentTransaction) => ({
   signedTransaction: `0x${Buffer.from(signedTransaction).toString("hex")}`,
   transactionHash: transactionHash(parseSignedTransaction(signedTransaction, "signedTransaction")),

@@ -24,11 +24,11 @@ import { batchOf } from "./batches.ts";
 import { EXECUTION_LIFETIME_S, type Inner } from "./execution.ts";
 import { type Fees, type Plan, transactionOf } from "./transaction.ts";
 
-/** A transaction's activity, and what was decided on in it. */
+/** A transaction's activity, and the plan that its decision approved. */
 export interface Decided {
   activity: ActivityRecord;
   plan: Plan;
-  /** What the installation pays for, where it does. */
+  /** The purpose of a sponsored transaction. */
   purpose?: string;
 }
 
@@ -43,7 +43,7 @@ export async function decidedOn(read: Reader, send: SentTransaction): Promise<De
   return plan ? { activity, plan } : fail("ACTIVITY_WITHOUT_BODY", { activityId });
 }
 
-/** The organization for whose activity a transaction is sent. */
+/** The organization whose activity sends the transaction. */
 export async function organizationOf(
   read: Reader,
   { organizationId }: Pick<SentTransaction, "organizationId">,
@@ -55,10 +55,10 @@ export async function organizationOf(
 type Signing = { read: Reader; signer: AskedSigner<"sign" | "signSponsorTransaction">; clock: Clock };
 
 /**
- * Signs what was decided on with a nonce and fees. The signer is asked for the activity that the decision is part of: it holds the key
- * against that body, as it did or would have when the request came.
+ * Signs an approved plan with a nonce and fees. The signer receives the plan's activity and checks the key against its request body, as it
+ * does when a request signs immediately.
  *
- * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND where the key has gone since; SIGNER_UNAVAILABLE and its like
+ * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND if the key has been deleted since; SIGNER_UNAVAILABLE and similar errors
  */
 export async function signDecided(
   signing: Signing,
@@ -69,8 +69,8 @@ export async function signDecided(
 }
 
 /**
- * Signs a transaction again, with other fees. What its account signed inside it stays as it was: so does its deadline, and whoever pays
- * needs nothing of the account.
+ * Signs a transaction again with other fees. What its account signed inside it, including the deadline, stays the same, so the payer needs no
+ * new signature of the account.
  *
  * @throws KeysteadError as `signDecided`
  */
@@ -96,7 +96,7 @@ async function signWhole(signing: Signing, decided: Decided, transaction: EvmTra
   };
 }
 
-/** The transaction with what the account signs inside it. */
+/** The transaction, with the account's signatures inside it. */
 async function withInner(
   signing: Signing,
   decided: Decided,
@@ -143,7 +143,7 @@ async function signFromSponsor(
 ) {
   const { organizationId } = activity;
   const { caip2, from: payer } = plan;
-  // Whatever else waits of the organization: what others have sent from the same account waits for this one.
+  // Asked as the installation, so that the organization's own queue at the signer does not delay others who wait for the same account.
   const signer = await signerForActivity(read, ofAll, activity, INSTALLATION);
   return signAsSponsor({ read, signer }, { organizationId, caip2, payer, purpose }, serializeUnsigned(transaction));
 }

@@ -12,14 +12,14 @@ import type { Reader } from "../../../storage/engine.ts";
 import { interfaceOfContract } from "../../signing/model.ts";
 import { TxError } from "../model.ts";
 
-/** A transaction that is to be sent, before it has a nonce: what is decided on, and what of it may still change. */
+/** A transaction to send, before it has a nonce: the parts that the decision fixes, and those that may still change. */
 
 const Quantity = Type.String();
 
 const PlannedCall = Type.Object({ to: Type.String(), value: Quantity, data: Type.String() });
 export type PlannedCall = Static<typeof PlannedCall>;
 
-/** What is settled when the request comes. Quantities are digits, all else lowercase 0x hex. */
+/** What is fixed when the request arrives. Quantities are digits, everything else is lowercase 0x hex. */
 export const Plan = Type.Object({
   caip2: OneOf(evmChains),
   from: Type.String(),
@@ -27,30 +27,30 @@ export const Plan = Type.Object({
   value: Quantity,
   data: Type.String(),
   gas: Quantity,
-  /** The caller's own; any other is taken when the transaction is signed. */
+  /** The nonce that the caller named; otherwise the transaction gets one when it is signed. */
   nonce: Type.Optional(Type.Integer()),
-  /** What it is sent with first ... */
+  /** The initial fees ... */
   fees: Type.Object({ maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity }),
-  /** ... and the most that it is ever sent with, which is the same where the caller named a fee. */
+  /** ... and the highest that replacements may have; the same if the caller named a fee. */
   highest: Type.Object({ maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity }),
-  /** Of what the service pays for: US dollars for one unit of the chain's asset, where that is known. */
+  /** For sponsored transactions: US dollars for one unit of the chain's native asset, if known. */
   nativePrice: Type.Optional(Type.String()),
-  /** Of what the service pays for: the most that a rollup is taken to ask for its data, beside gas, in wei. */
+  /** For sponsored transactions: the greatest expected fee of a rollup for its data, in addition to gas, in wei. */
   dataFee: Type.Optional(Quantity),
-  /** Why it is not sent: it would revert. */
+  /** Present if it is not sent because it would revert. */
   revert: Type.Optional(TxError),
-  /** From when on it is not signed any more for the first time, in milliseconds, and why. */
+  /** The time, in milliseconds, from which it is too late to sign it for the first time, and the error for that. */
   late: Type.Optional(Type.Object({ from: Type.Integer(), message: Type.String() })),
-  /** What runs as the account's code from this transaction on, by its own authorization (EIP-7702); zeros for nothing. */
+  /** The contract that becomes the account's code by its own authorization (EIP-7702); zeros remove the code. */
   authorize: Type.Optional(Type.String()),
   /** The calls of a batch. */
   calls: Type.Optional(Type.Array(PlannedCall)),
-  /** What the account signs where another pays: `from` calls the gas station `to`, with data that are put together then. */
+  /** What the account signs if another account pays: `from` calls the gas station `to`, with data that are assembled when it is signed. */
   execution: Type.Optional(
     Type.Object({
       account: Type.String(),
       calls: Type.Array(PlannedCall),
-      /** Seconds since 1970, and the gas station's nonce of the account: the caller's own. */
+      /** In seconds since 1970. This and the account's nonce at the gas station are present if the caller named them. */
       deadline: Type.Optional(Quantity),
       nonce: Type.Optional(Quantity),
     }),
@@ -58,24 +58,24 @@ export const Plan = Type.Object({
 });
 export type Plan = Static<typeof Plan>;
 
-/** Estimates are of this moment; a contract may take another way when the block comes. A tenth of them is added. */
+/** Adds a tenth to an estimate, because a contract may take another path by the time of the block. A plain transfer needs no reserve. */
 export const gasWithRoom = (gas: bigint): bigint => (gas === PLAIN_TRANSFER_GAS ? gas : (gas * 11n) / 10n);
 const PLAIN_TRANSFER_GAS = 21_000n;
 
-/** Wei for each unit of gas. */
+/** Wei per unit of gas. */
 export interface Fees {
   maxFeePerGas: bigint;
   maxPriorityFeePerGas: bigint;
 }
 
-/** Base fees double in six full blocks; so much is there from the start ... */
+/** Base fees can double within six full blocks, so the initial fees allow for that ... */
 const BASE_FEE_ROOM = 2n;
-/** ... and so much again, as often as it takes, for replacements of a transaction whose caller left the fees open. */
+/** ... and replacements for the same again, if the caller left the fees open. */
 const REPLACEMENT_ROOM = 2n;
-/** Wei, beside that: some chains take no tip, and twice nothing leaves no room. */
+/** In wei, added to that: on chains without tips, twice zero would leave no room. */
 const TIP_ROOM = 1_000_000n;
 
-/** @param own what the caller named */
+/** @param own the fees that the caller named */
 export function plannedFees(own: Partial<Fees>, { baseFee, tip }: FeeQuote): { fees: Fees; highest: Fees } {
   const bounded = (fee: bigint) => (fee > MAX_FEE_PER_GAS ? MAX_FEE_PER_GAS : fee);
   const usualTip = own.maxPriorityFeePerGas ?? bounded(tip);
@@ -100,9 +100,9 @@ const REMEDIES: Record<Payer, (chain: EvmChain) => string> = {
 };
 
 /**
- * A plan whose fees and gas come of what nodes said, kept within what the operator has offered by their word; replacements too.
+ * Keeps a plan whose fees and gas come from nodes within the operator's cap, including its replacements.
  *
- * @param own what the caller named: their bound is theirs to set
+ * @param own the fees that the caller named; the cap does not apply to those
  * @throws KeysteadError FEE_CAP_EXCEEDED
  */
 export function withinFeeCap(evm: Pick<EvmNodes, "feeCap">, plan: Plan, payer: Payer, own: Partial<Fees> = {}): Plan {
@@ -119,7 +119,7 @@ export function withinFeeCap(evm: Pick<EvmNodes, "feeCap">, plan: Plan, payer: P
 
 const NATIVE_DECIMALS = 18;
 
-/** Fees of a plan that come to no more than the cap. */
+/** The fees of a plan, reduced so that the total does not exceed the cap. */
 export function feesWithin(
   cap: bigint,
   { gas, dataFee = "0" }: Pick<Plan, "gas" | "dataFee">,
@@ -131,8 +131,8 @@ export function feesWithin(
 }
 
 /**
- * The fees with which a transaction takes the place of the same one with lower fees: nodes want a tenth more of both. Undefined where
- * that would be too much.
+ * The fees for replacing a transaction. Nodes accept a replacement only if both fees are a tenth higher. Undefined if that would exceed the
+ * highest fees.
  */
 export function raisedFees(now: Fees, { baseFee, tip }: FeeQuote, highest: Fees): Fees | undefined {
   const least = {
@@ -147,7 +147,7 @@ export function raisedFees(now: Fees, { baseFee, tip }: FeeQuote, highest: Fees)
   return { maxFeePerGas: atMost(wanted, highest.maxFeePerGas), maxPriorityFeePerGas };
 }
 
-/** Rounded up; of nothing at least 1, so that a replacement is another transaction. */
+/** Rounded up, and at least 1 more even for zero, so that a replacement is a different transaction. */
 const tenthMore = (fee: bigint): bigint => atLeast((fee * 11n + 9n) / 10n, fee + 1n);
 const atLeast = (fee: bigint, least: bigint): bigint => (fee < least ? least : fee);
 const atMost = (fee: bigint, most: bigint): bigint => (fee > most ? most : fee);
@@ -170,13 +170,13 @@ export const callOfPlan = ({ from, to, value, data, gas }: Plan): EvmCall => ({
   gas: BigInt(gas),
 });
 
-/** The most that a transaction can cost its payer, in wei. */
+/** The greatest possible cost of a transaction to its payer, in wei. */
 export const greatestCost = (plan: Plan, fees: Fees): bigint => greatestFees(plan, fees) + BigInt(plan.value);
 
 const greatestFees = ({ gas, dataFee = "0" }: Plan, { maxFeePerGas }: Fees): bigint =>
   BigInt(gas) * maxFeePerGas + BigInt(dataFee);
 
-/** As it is signed. */
+/** The transaction as it is signed. */
 export const transactionOf = (
   { caip2, to, value, data, gas }: Plan,
   { nonce, maxFeePerGas, maxPriorityFeePerGas }: Fees & { nonce: number },
@@ -193,10 +193,10 @@ export const transactionOf = (
   accessList: [],
 });
 
-/** What is said before the reason of a revert that an estimate found. */
+/** Precedes the reason of a revert that an estimate found. */
 export const UNSENT = "the transaction was not sent, as it would revert";
 
-/** A revert as the API shows it, with the words of the interface that the organization stored for the contract. */
+/** A revert as the API shows it, decoded by the interface that the organization stored for the contract. */
 export async function revertError(
   read: Reader,
   organizationId: string,

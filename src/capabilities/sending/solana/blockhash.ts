@@ -8,24 +8,25 @@ import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { isBlockhashKnown, latestBlockhash } from "../../../nodes/solana-calls.ts";
 
 /**
- * Blockhashes that this service chooses. The chain executes equal bytes once: two activities that ask for the same are two transactions only
- * by their blockhashes. Within a process none is chosen twice for one message; what other processes chose is found where it is stored.
+ * Chooses blockhashes. The chain executes identical bytes only once, so two activities with the same message are two transactions only if
+ * their blockhashes differ. A process never chooses a blockhash twice for one message; the callers find those chosen by other processes in the
+ * database.
  */
 
-/** Digests of the messages with the blockhashes that were chosen for them. */
+/** The blockhashes that were chosen so far, each with its message's digest. */
 const chosen = new WeakMap<SolanaNodes, RecentlyUsed<true>>();
 
-/** By the digest of a message, how many wait for another blockhash: no more of them than blocks that may come. */
+/** The number of requests that wait for a new blockhash, by the digest of their message; at most as many as new blocks can arrive. */
 const waiters = new Map<string, number>();
 
 const RETRY_SECONDS = 1;
 
 /**
- * A blockhash of the last moments, in base58, which was chosen for no other transaction with the same message: where the newest one
- * was, it waits for the next block.
+ * A recent blockhash, in base58, that was not chosen for another transaction with the same message. If the newest one was, waits for the next
+ * block.
  *
- * @param message with zeros for a blockhash
- * @throws KeysteadError SEND_REPEATED where none comes in time, or more wait for one than can come; CHAIN_UNAVAILABLE
+ * @param message with zeros as the blockhash
+ * @throws KeysteadError SEND_REPEATED if no new one comes in time, or too many requests wait for one; CHAIN_UNAVAILABLE
  */
 export async function chooseBlockhash(nodes: SolanaNodes, chain: SolanaChain, message: Uint8Array): Promise<string> {
   const digest = createHash("sha256").update(chain).update(message).digest("base64");
@@ -51,8 +52,8 @@ function isFirst(nodes: SolanaNodes, digest: string): boolean {
 }
 
 /**
- * Refuses a blockhash that is not of the chain. It alone says which cluster a message is for, and the sponsor has one key for all of them:
- * what it signs for one with a blockhash of another would be paid for there, and counted nowhere.
+ * Refuses a blockhash that is not from this cluster. Only the blockhash ties a message to a cluster, and the sponsor uses one key for all of
+ * them. With a blockhash of another cluster, the sponsor would pay there, and the cost would be counted nowhere.
  *
  * @throws KeysteadError FIELD_INVALID, CHAIN_UNAVAILABLE
  */

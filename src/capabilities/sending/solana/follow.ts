@@ -23,27 +23,27 @@ import { enqueueFollowing, FOLLOW_SOLANA_SENDS, laneOf } from "./queue.ts";
 import { TRANSACTION_FIELD } from "./unsponsored.ts";
 
 /**
- * Follows an organization's transactions for a cluster from their commit to their end. What is sent are the bytes that were committed,
- * however often, by however many processes: the chain takes them once.
+ * Follows an organization's transactions on a cluster from their commit to their end. It sends exactly the committed bytes. Any number of
+ * processes may send them any number of times, because the chain executes them only once.
  *
- * A transaction is tried out before anybody has it, or so much as its signature; only then can what comes of that be its end. From the moment that it is
- * BROADCASTING a node may have it, and its end is what the chain says: that a block has it, or that none can have it any more, its
- * blockhash being too old.
+ * A transaction is simulated before anybody receives it or even its signature. Only at that point may a failed simulation end it. Once it is
+ * BROADCASTING, a node may have it, and only the chain decides how it ends: a block includes it, or none can any more because its blockhash is
+ * too old.
  */
 
-/** Between two looks at the chain at least. */
+/** The shortest pause between two rounds. */
 const SHORTEST_PAUSE_MS = 400;
-/** A transaction that no block has yet is given to a node again after this long. */
+/** A transaction that is in no block is sent to a node again after this long. */
 const RESEND_MS = 2000;
 
 const Payload = Type.Object({ organizationId: Type.String(), caip2: OneOf(solanaChains) });
 type Context = JobContext<{ organizationId: string; caip2: SolanaChain }, "solana">;
 
-/** What is remembered of a transaction from one look to the next. */
+/** What is stored about a transaction between rounds. */
 interface Progress {
-  /** A slot by which its blockhash was there for certain. */
+  /** A slot at which its blockhash certainly existed. */
   knownAt: number;
-  /** Why a node did not take it, the last time. */
+  /** Why a node last rejected it. */
   refusal?: SolanaFailure;
 }
 
@@ -65,7 +65,7 @@ export const followSolanaSends = job({
   },
 });
 
-/** One look at the chain. What cannot be done with one transaction keeps none of the others; the first problem is thrown at the end. */
+/** One round. A problem with one transaction does not hold up the others; the first problem is thrown at the end. */
 async function look(context: Context): Promise<boolean> {
   const { payload, database, clock } = context;
   const { organizationId, caip2 } = payload;
@@ -86,13 +86,13 @@ async function look(context: Context): Promise<boolean> {
 
 type Follower = Context & {
   organization: Organization;
-  /** Why something could not be done with one of the transactions. */
+  /** The errors of individual transactions. */
   problems: unknown[];
 };
 
 const isFresh = ({ status }: SentTransaction): boolean => status === "INITIALIZED";
 
-/** Ends those that a block has; resolves to those that none has, and not to those in a block that another may still replace. */
+/** Ends those in a confirmed block. Resolves to those in no block; those in an unconfirmed block are in neither group. */
 async function settleFound(
   follower: Follower,
   open: readonly SentTransaction[],
@@ -117,7 +117,7 @@ function includedWith(error: unknown): Move {
   return { to: "INCLUDED", error: txError("the transaction is in a block and failed there", executionFailure(error)) };
 }
 
-/** Ends those that fail when they are tried out, before any node has them; resolves to the others, which are BROADCASTING then. */
+/** Simulates new transactions before any node has them, and ends those that fail. Resolves to the others, which are then BROADCASTING. */
 async function tryOut(follower: Follower, fresh: readonly SentTransaction[]): Promise<SentTransaction[]> {
   const { solana, payload } = follower;
   const moves: Moves = [];
@@ -137,7 +137,7 @@ async function tryOut(follower: Follower, fresh: readonly SentTransaction[]): Pr
   return admitted;
 }
 
-/** Ends those that no block can have any more; resolves to the others. */
+/** Ends those that no block can include any more; resolves to the others. */
 async function settleTooOld(follower: Follower, sent: readonly SentTransaction[]): Promise<SentTransaction[]> {
   const { solana, payload } = follower;
   const old = new Set<SentTransaction>();
@@ -152,9 +152,9 @@ async function settleTooOld(follower: Follower, sent: readonly SentTransaction[]
   });
   const still = sent.filter((one) => !old.has(one));
   if (old.size > 0) {
-    // The last block that could have one may have come since its status was asked.
+    // The last block that could include one may have come since its status was read.
     const { slot, waiting } = await settleFound(follower, [...old]);
-    // A node that is behind knows nothing of that block yet.
+    // The node that answered is behind and may not know that block yet.
     if (slot < newestFinal) return [...still, ...waiting];
     await moveAll(
       follower,
@@ -170,7 +170,7 @@ function tooOldError(one: SentTransaction): TxError {
   return refusal ? txError(`${text}; nodes did not take it`, refusal) : { message: text };
 }
 
-/** Kept in mind is when, and why a node did not take one. */
+/** Sends transactions to nodes, and stores when, and why a node rejected one. */
 async function giveToNodes(follower: Follower, all: readonly SentTransaction[]): Promise<void> {
   const { solana, payload, database, clock } = follower;
   const given: { one: SentTransaction; progress: Progress }[] = [];
@@ -201,7 +201,7 @@ async function moveAll(
   });
 }
 
-/** What the sponsor paid: nothing where no block has it, and only the fee where it failed in one. */
+/** What the sponsor paid: nothing if no block includes the transaction, and only the fee if it failed in its block. */
 function paidFor({ signedTransaction }: SentTransaction, move: Move): bigint {
   if (move.to === "FAILED") return 0n;
   const { fee, grants } = costOfSponsored(parseTransaction(signedTransaction, TRANSACTION_FIELD));
@@ -213,7 +213,7 @@ const progressOf = ({ progress }: SentTransaction): Progress => progress as Prog
 const blockhashOf = ({ signedTransaction }: SentTransaction): string =>
   parseTransaction(signedTransaction, TRANSACTION_FIELD).recentBlockhash;
 
-/** With what there is to say in a line. */
+/** An error whose message includes the cause in one line. */
 function txError(text: string, solana: SolanaFailure): TxError {
   const cause = solana.rpcMessage ?? solana.transactionErrorJson;
   return { message: cause === undefined ? text : `${text}: ${cause}`, solana };

@@ -10,10 +10,10 @@ export interface Followed {
   caip2: SolanaChain;
 }
 
-/** Each organization's are followed by themselves, one look after the other. */
+/** Each organization's transactions on a cluster are followed separately, one round at a time. */
 export const laneOf = ({ caip2, organizationId }: Followed): string => `sends:${caip2}:${organizationId}`;
 
-/** Has an organization's transactions for a cluster looked after now; one job does so for all of them. */
+/** Queues the job that follows an organization's transactions on a cluster, to run now. One job follows all of them. */
 export function enqueueFollowing(tx: Transactor, followed: Followed, now: number): Promise<void> {
   const { organizationId, caip2 } = followed;
   const gate = `sends:${caip2}`;

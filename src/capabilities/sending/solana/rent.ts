@@ -8,10 +8,10 @@ import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { type AccountSize, accountSizes, exemptionOf, type Trial, tryUnsigned } from "../../../nodes/solana-calls.ts";
 
 /**
- * The rent of accounts that a sponsored transaction creates. It is granted to the signers that pay for these accounts, for exactly what
- * makes them exempt: not what is put into them beside that, nor what they had before.
+ * The rent of accounts that a sponsored transaction creates. The sponsor grants the signers that pay for these accounts exactly the lamports
+ * that the accounts lack to be rent-exempt; not further deposits, nor what the accounts had before.
  *
- * Which accounts these are is found out by trying the transaction out, as most are created by programs that it calls.
+ * The accounts are found by simulating the transaction, because most are created by programs that it calls.
  */
 
 interface Tried {
@@ -24,8 +24,8 @@ interface Tried {
 }
 
 /**
- * None where nothing is created, or it would fail in any case: what fails is told when it is tried out with its signatures. Undefined where
- * nodes do not try it out, so that nobody knows.
+ * The grants for a transaction. Empty if it creates nothing, or would fail anyway; the error is then reported when the signed transaction is
+ * simulated. Undefined if no node simulates it.
  */
 export async function rentGrants({ solana, caip2, given, payer, withGrants }: Tried): Promise<Grant[] | undefined> {
   const signers = given.accounts.filter(({ signer, writable, key }) => signer && writable && key !== payer);
@@ -65,9 +65,9 @@ export async function rentGrants({ solana, caip2, given, payer, withGrants }: Tr
 
 interface Created {
   account: string;
-  /** Bytes of its data. */
+  /** The size of its data in bytes. */
   space: number;
-  /** Lamports that were there before. */
+  /** Its lamports before the transaction. */
   had: bigint;
 }
 
@@ -80,7 +80,7 @@ function createdFrom(
   return isCreated ? [{ account, space: is.space, had: was?.lamports ?? 0n }] : [];
 }
 
-/** Lamports by size; each size is asked for once. */
+/** The lamports for rent exemption by size; each size is requested once. */
 async function exemptionsOf(
   solana: SolanaNodes,
   caip2: SolanaChain,
@@ -93,8 +93,8 @@ async function exemptionsOf(
 }
 
 /**
- * To whom lamports are lent in the trial: to every signer that is no new account itself, as these must have none; or to the first one
- * alone, where a program creates others that sign.
+ * The signers to whom the simulation lends lamports, as alternatives to try in order. First all signers that the transaction itself does not
+ * create, because new accounts must have no lamports. Then only the first one, in case a program creates the others.
  */
 function lendings(given: SolanaTransaction, signers: readonly string[]): string[][] {
   const made = given.instructions.flatMap(accountSteps).flatMap((step) => (step.does === "make" ? [step.account] : []));
@@ -102,7 +102,7 @@ function lendings(given: SolanaTransaction, signers: readonly string[]): string[
   return others.length > 1 ? [others, others.slice(0, 1)] : [others];
 }
 
-/** The first trial that does not fail; one that no node made tells nothing of those after it. */
+/** The first simulation that succeeds. If no node simulates one, the others are not tried. */
 async function findTrial(
   { solana, caip2, withGrants }: Pick<Tried, "solana" | "caip2" | "withGrants">,
   lent: readonly (readonly string[])[],
@@ -117,7 +117,7 @@ async function findTrial(
   return "fails";
 }
 
-/** Undefined where there is no room for what is lent. */
+/** Undefined if the transaction is too large with the loans. */
 function wireIfFits(build: () => SolanaTransaction): Buffer | undefined {
   try {
     return wireOf(build());

@@ -14,25 +14,25 @@ import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { recentUnitPrices, tryUnsigned } from "../../../nodes/solana-calls.ts";
 import { rentGrants } from "./rent.ts";
 
-/** A transaction that this installation pays for: what is added to it, and what that may cost. */
+/** Transactions that this installation pays for: what is added to them, and what they may cost. */
 
 const Lamports = Type.String({ pattern: "^[0-9]{1,20}$" });
 
-/** What is not in the request; with it the message that is signed is settled but for its blockhash. */
+/** The parts of the message that are not in the request. Only the blockhash is still open after these. */
 export const SponsoredPart = Type.Object({
   /** In base58. */
   payer: Type.String(),
   unitLimit: Type.Optional(Type.Integer()),
   /** Millionths of a lamport. */
   unitPrice: Type.Optional(Type.String({ pattern: "^[0-9]{1,20}$" })),
-  /** Rent of accounts that are created, for whoever pays for their creation. */
+  /** The rent of created accounts, for the signers that pay for their creation. */
   grants: Type.Array(Type.Object({ to: Type.String(), lamports: Lamports })),
-  /** US dollars for one SOL, where that is known. */
+  /** US dollars for one SOL, if known. */
   nativePrice: Type.Optional(Type.String()),
 });
 export type SponsoredPart = Static<typeof SponsoredPart>;
 
-/** Added to what a transaction used in its trial, beside a fifth of that. */
+/** Added to the compute units that a transaction used in its simulation, in addition to a fifth of them. */
 const SPARE_UNITS = 1000;
 
 export const additionsOf = ({ unitLimit, unitPrice, grants }: Omit<SponsoredPart, "payer">): Additions => ({
@@ -45,14 +45,14 @@ export interface Sponsoring {
   solana: SolanaNodes;
   caip2: SolanaChain;
   payer: string;
-  /** Whether the rent of accounts that are created is paid as well. */
+  /** Whether the sponsor also pays the rent of created accounts. */
   paysRent: boolean;
 }
 
 /**
- * Settles what is added to a transaction: what it lacks of a compute budget, and the rent of the accounts that it creates.
+ * Plans the additions to a transaction: the missing parts of its compute budget, and the rent of the accounts that it creates.
  *
- * @throws KeysteadError TRANSACTION_INVALID where it is too large with that, too expensive, or names the sponsor; CHAIN_UNAVAILABLE
+ * @throws KeysteadError TRANSACTION_INVALID if it is then too large or too expensive, or if it names the sponsor; CHAIN_UNAVAILABLE
  */
 export async function planAdditions(
   { solana, caip2, payer, paysRent }: Sponsoring,
@@ -64,7 +64,7 @@ export async function planAdditions(
     ...(own.unitPrice === undefined ? { unitPrice: 0n } : {}),
     grants: [],
   };
-  // Looked at before nodes are asked anything about it.
+  // Check this before sending any request to a node.
   requireAffordable(asSponsored(given, payer, NO_BLOCKHASH, roomy));
   const withGrants = (grants: Additions["grants"]) => asSponsored(given, payer, NO_BLOCKHASH, { ...roomy, grants });
   const grants = (paysRent ? await rentGrants({ solana, caip2, given, payer, withGrants }) : undefined) ?? [];
@@ -84,7 +84,7 @@ export async function planAdditions(
 }
 
 /**
- * Refuses a transaction whose accounts others have made since it was asked for: what is granted for them would stay with its signers.
+ * Refuses a transaction if others have created its accounts since it was planned, because the signers would keep the granted rent.
  *
  * @throws KeysteadError TRANSACTION_INVALID, CHAIN_UNAVAILABLE
  */
@@ -126,7 +126,7 @@ function requireAffordable(sponsored: SolanaTransaction): void {
   }
 }
 
-/** As many units as it used when it was tried out and a fifth more; where it fails, what it would get if it said nothing. */
+/** The compute units that it used in its simulation plus a fifth and a reserve. If the simulation fails, the chain's default limit. */
 async function unitsFor(
   solana: SolanaNodes,
   caip2: SolanaChain,
@@ -141,7 +141,7 @@ async function unitsFor(
   return Math.min(units, MAX_COMPUTE_UNITS);
 }
 
-/** What three of four recent transactions with the same accounts paid no more than. */
+/** The 75th percentile of the prices that recent transactions with the same accounts paid, within bounds. */
 async function usualPrice(solana: SolanaNodes, caip2: SolanaChain, given: SolanaTransaction): Promise<bigint> {
   const written = given.accounts.filter(({ writable, lookup }) => writable && !lookup).map(({ key }) => key);
   const prices = (await recentUnitPrices(solana, caip2, written)).sort((one, other) => one - other);
@@ -150,9 +150,9 @@ async function usualPrice(solana: SolanaNodes, caip2: SolanaChain, given: Solana
 }
 
 /**
- * Refuses a request that does not name every signer beside the sponsor: nobody else has signed what it becomes.
+ * Refuses a request that does not name every signer except the sponsor. Signatures from outside would not be valid for the changed message.
  *
- * @param signers those that it names, in the order of the transaction's
+ * @param signers the named signers, in the transaction's order
  * @throws KeysteadError FIELD_INVALID
  */
 export function requireAllSigners(given: SolanaTransaction, payer: string, signers: readonly string[]): void {

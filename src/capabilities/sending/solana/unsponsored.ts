@@ -16,7 +16,7 @@ import { fail } from "../../../kernel/errors.ts";
 import type { Reader } from "../../../storage/engine.ts";
 import { lookUpSigningKey, type SigningKey } from "../../signing/store.ts";
 
-/** A transaction whose sender pays: it is signed as it was given, but for its blockhash. */
+/** A transaction whose sender pays. It is signed as given, except for its blockhash. */
 
 export const TRANSACTION_FIELD = "parameters.unsignedTransaction";
 const BLOCKHASH_LENGTH = 32;
@@ -32,7 +32,7 @@ export function parseUnsigned(hex: string): SolanaTransaction {
   return transaction;
 }
 
-/** The blockhash that a request asks for, in base58: its own, or that of its transaction; undefined where it leaves it open. */
+/** The blockhash that a request names, in base58: separately or in its transaction; undefined if it leaves it open. */
 export function wantedBlockhash(
   transaction: Pick<SolanaTransaction, "recentBlockhash">,
   recentBlockhash = "",
@@ -52,7 +52,7 @@ function blockhashBytes(text: string): Uint8Array | undefined {
   }
 }
 
-/** The transaction as it is signed and sent. */
+/** The transaction with this blockhash, as it is signed and sent. */
 export function withWantedBlockhash(transaction: SolanaTransaction, blockhash: string): SolanaTransaction {
   return transaction.recentBlockhash === blockhash ? transaction : withBlockhash(transaction, base58.decode(blockhash));
 }
@@ -61,7 +61,7 @@ export const solanaAddressOf = ({ publicKey }: SigningKey): string =>
   deriveAddress("ADDRESS_FORMAT_SOLANA", "CURVE_ED25519", publicKey);
 
 /**
- * The keys that a request names, in its order, which must be that of the transaction's signers.
+ * The keys that a request names, in its order, which must be the order of the transaction's signers.
  *
  * @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND, FIELD_INVALID, TRANSACTION_INVALID
  */
@@ -119,5 +119,5 @@ const ed25519Key = (address: string) =>
     format: "jwk",
   });
 
-/** The first signature, by which the chain knows the transaction, in base58. */
+/** The first signature, which identifies the transaction on chain, in base58. */
 export const signatureOf = (wire: Uint8Array): string => base58.encode(wire.subarray(1, 65));

@@ -37,31 +37,31 @@ import { type Refuse, requireForm } from "./message.ts";
 import { faultOnSolana } from "./trial.ts";
 
 /**
- * A swap on Solana from its quote to its signature: the quote's message gets a blockhash, and where the service pays a payer and what else
- * sponsoring adds; it is tried out and signed, and stays as it is.
+ * A swap on Solana from its quote to its signature. The quote's message gets a blockhash and, if the service pays, the sponsor as the fee payer
+ * and its additions. It is then simulated and signed, and does not change any more.
  */
 
 export const SolanaPart = Type.Object({
   /** In base58. */
   recentBlockhash: Type.String(),
-  /** Why it is never signed. */
+  /** Why it is not signed. */
   fault: Type.Optional(TxError),
-  /** Where the service pays. */
+  /** Present if the service pays. */
   sponsored: Type.Optional(SponsoredPart),
 });
 type SolanaPart = Static<typeof SolanaPart>;
 
-/** What the service's own part of a transaction is called, for the record of uses of its key. */
+/** The purpose that is recorded for each use of the sponsor's key. */
 const PURPOSE = "execute_swap";
 const FIELD = "message";
 
-/** Terms of quotes on Solana have a message. */
+/** The message in the terms of a quote on Solana. */
 const messageIn = ({ message }: QuoteTerms): Buffer => {
   if (message === undefined) throw new Error("a quote on Solana has no message");
   return Buffer.from(message, "hex");
 };
 
-/** The transaction of a quote as it is signed, with empty signatures. */
+/** The final transaction of a quote, with empty signatures. */
 export function swapTransaction(terms: QuoteTerms, { recentBlockhash, sponsored }: SolanaPart): SolanaTransaction {
   const quoted = transactionOfMessage(messageIn(terms), FIELD);
   return sponsored
@@ -73,15 +73,15 @@ export interface WantedSwap {
   terms: QuoteTerms;
   /** Mints; null for SOL. */
   tokens: { input: string | null; output: string | null };
-  /** Those that the operator names. */
+  /** The programs that the operator names. */
   programs: readonly string[];
-  /** The blockhash of the request. */
+  /** The blockhash in the request. */
   named: string | undefined;
-  /** Undefined where the wallet pays. */
+  /** Undefined if the wallet pays. */
   sponsor: SolanaSponsor | undefined;
 }
 
-/** @throws KeysteadError FIELD_INVALID, SEND_REPEATED, CHAIN_UNAVAILABLE, and what `refuse` throws */
+/** @throws KeysteadError FIELD_INVALID, SEND_REPEATED, CHAIN_UNAVAILABLE, and whatever `refuse` throws */
 export async function planOnSolana(
   nodes: SolanaNodes,
   { terms, tokens, programs, named, sponsor }: WantedSwap,
@@ -104,7 +104,7 @@ export async function planOnSolana(
   return { recentBlockhash, ...(fault ? { fault } : {}), ...(sponsored ? { sponsored } : {}) };
 }
 
-/** What a provider offers that cannot be paid for is no fault of the request, and may be executed at the wallet's cost. */
+/** If the service cannot pay for an offer, the error blames the offer and not the request. The wallet may still pay for it itself. */
 async function planSponsoring(
   solana: SolanaNodes,
   quoted: SolanaTransaction,
@@ -122,17 +122,17 @@ async function planSponsoring(
 
 type Signing = PrepareContext<unknown, "sign" | "signSponsorTransaction", unknown, "solana">;
 
-/** The signed wire transaction, and whose signature it has. */
+/** The signed wire transaction, and the key that signed it. */
 export interface SignedSwap {
   key: SigningKey;
   signed: Buffer;
 }
 
-/** @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND; TRANSACTION_INVALID where rent is another than was planned; CHAIN_UNAVAILABLE */
+/** @throws KeysteadError SIGNING_RESOURCE_NOT_FOUND; TRANSACTION_INVALID if the rent differs from the plan; CHAIN_UNAVAILABLE */
 export async function signOnSolana(context: Signing, terms: QuoteTerms, part: SolanaPart): Promise<SignedSwap> {
   const { read, organization } = context;
   const key = await findSigningKey(read, organization.id, terms.signWith);
-  // What was decided on is that this one signs; a key that has taken its name since does not.
+  // The decision was for this key; another key that has the name now must not sign.
   if (key.curve !== "CURVE_ED25519" || solanaAddressOf(key) !== terms.signWith) fail("SIGNING_RESOURCE_NOT_FOUND", {});
   const transaction = await preparedBySponsor(context, terms, part);
   const [signature] = await askSigner(context, key, { hash: "none", payloads: [messageOf(transaction)] });
@@ -140,7 +140,7 @@ export async function signOnSolana(context: Signing, terms: QuoteTerms, part: So
   return { key, signed: insertSignature(transaction, terms.signWith, Buffer.from(r + s, "hex")) };
 }
 
-/** With the sponsor's signature where it pays, and its grants looked at again. */
+/** The swap's transaction; if the sponsor pays, its grants are checked again and it has the sponsor's signature. */
 async function preparedBySponsor(
   { read, signer, organization, solana }: Signing,
   terms: QuoteTerms,
@@ -161,7 +161,7 @@ async function preparedBySponsor(
 }
 
 /**
- * Queues a swap's transaction, or stores why it is none. What the service pays at most for one that is sent is counted.
+ * Queues a swap's transaction, or stores its fault. If the service pays for it, the greatest possible cost is counted.
  *
  * @throws KeysteadError SEND_REPEATED, QUOTA_EXCEEDED, SPONSORING_DISABLED, GAS_PRICE_UNKNOWN, GAS_LIMIT_EXCEEDED
  */

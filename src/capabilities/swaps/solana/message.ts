@@ -17,14 +17,14 @@ import type { SolanaNodes } from "../../../nodes/pool.ts";
 import { accountsNow } from "../../../nodes/solana-accounts.ts";
 import type { SolanaOffer } from "../../../providers/swaps/provider.ts";
 
-/** The one message that a wallet signs for a swap on Solana: made of what the provider offers, and looked at instruction by instruction. */
+/** The message that a wallet signs for a swap on Solana. It is compiled from the provider's offer, and each instruction is checked. */
 
-/** Says in the provider's stead why its offer is not to be signed. */
+/** Throws the error for an offer of the provider that must not be signed. */
 export type Refuse = (reason: string) => never;
 
 /**
- * Refuses an offer that names the account which may come to pay for it, in any role: no instruction can then do anything with what is in
- * it, nor can a program that it calls.
+ * Refuses an offer that names the sponsor's account in any role. Without that, no instruction, and no program that it calls, can use the
+ * account's funds.
  */
 export function requireNotNamed({ instructions }: SolanaOffer, sponsor: string, refuse: Refuse): void {
   const isNamed = instructions.some(
@@ -34,9 +34,9 @@ export function requireNotNamed({ instructions }: SolanaOffer, sponsor: string, 
 }
 
 /**
- * The message of an offer, with zeros for a blockhash.
+ * The message of an offer, with zeros as the blockhash.
  *
- * @throws KeysteadError CHAIN_UNAVAILABLE, and what `refuse` throws
+ * @throws KeysteadError CHAIN_UNAVAILABLE, and whatever `refuse` throws
  */
 export async function messageOfOffer(
   nodes: SolanaNodes,
@@ -56,7 +56,7 @@ export async function messageOfOffer(
   try {
     return compileMessage(wallet, named, tables, NO_BLOCKHASH);
   } catch (error) {
-    // A number that does not fit where it stands: more accounts than a message can name.
+    // A number does not fit into its field, because there are more accounts than a message can name.
     return error instanceof RangeError || error instanceof TypeError
       ? refuse("it makes no message")
       : Promise.reject(error);
@@ -65,34 +65,34 @@ export async function messageOfOffer(
 
 const ASSOCIATED_TOKEN_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL";
 
-/** What an instruction of everybody's programs may do, by the first byte of its data. None of these gives anybody a right for later. */
+/** The allowed instructions of common programs, by the first bytes of their data. None of them grants anybody a lasting right. */
 const COMMON: Readonly<Record<string, (data: Buffer) => boolean>> = {
   [COMPUTE_BUDGET_PROGRAM]: () => true,
-  // Makes an account of the owner's, whether there is one already or not.
+  // Creates a token account of the owner, or does nothing or fails if it exists.
   [ASSOCIATED_TOKEN_PROGRAM]: (data) => data.length === 0 || data[0] === 0 || data[0] === 1,
-  // Moves lamports, or makes an account with a seed, as for SOL that is wrapped for a moment.
+  // Transfers lamports, or creates an account with a seed, as for temporarily wrapped SOL.
   [SYSTEM_PROGRAM]: (data) => data.length >= 4 && [2, 3].includes(data.readUInt32LE()),
   [TOKEN_PROGRAM]: isTokenStep,
   [TOKEN_2022_PROGRAM]: isTokenStep,
 };
 
-/** Of token programs: to move tokens, and to close an account. */
+/** The instructions of token programs that transfer tokens or close an account. */
 const TAKING = [3, 12, 9];
 
-/** Sets an account up, moves tokens, closes an account, or counts SOL that was wrapped. */
+/** Whether an instruction initializes an account, transfers tokens, closes an account, or syncs wrapped SOL. */
 function isTokenStep(data: Buffer): boolean {
   return [1, 16, 18, ...TAKING, 17].includes(data[0] ?? -1);
 }
 
-/** The token account that an instruction takes from or closes, where it is one of a token program itself. */
+/** The token account that an instruction takes from or closes, if it is a direct instruction of a token program. */
 export function takenFrom({ program, accounts, data }: CompiledInstruction): MessageAccount | undefined {
   const isOfTokens = program.key === TOKEN_PROGRAM || program.key === TOKEN_2022_PROGRAM;
   return isOfTokens && TAKING.includes(data[0] ?? -1) ? accounts[0] : undefined;
 }
 
 /**
- * The transaction of a message, unsigned, if it has the form that is ever signed: the wallet alone signs and pays for it, each instruction
- * is of a program that the operator names or one of those that everybody uses, and it costs no more than a transaction may.
+ * Parses a message into its unsigned transaction and checks its form: the wallet is the only signer and pays, each instruction is of a
+ * program that the operator names or of a common one, and the fees are within the limit.
  */
 export function requireForm(
   message: Uint8Array,

@@ -23,23 +23,23 @@ import type { TxError } from "../../sending/model.ts";
 import { WRAPPED_SOL } from "../model.ts";
 import { takenFrom } from "./message.ts";
 
-/** What a swap on Solana would do to what is the wallet's, on the chain as it is now. */
+/** Simulates what a swap on Solana would do to the wallet's assets, on the chain's current state. */
 
-/** What was agreed on. */
+/** The agreed swap. */
 export interface SolanaSwap {
   chain: SolanaChain;
   wallet: string;
   /** Mints; null for SOL. */
   input: { token: string | null; amount: bigint };
   output: { token: string | null; least: bigint };
-  /** Programs that the operator names: what they keep of the wallet's is theirs to change. */
+  /** Programs that the operator names. They may change their own accounts that belong to the wallet. */
   programs: readonly string[];
 }
 
 /**
- * Why a transaction would not be the swap that was agreed on; undefined where it would. It must go through, bring the least output, take
- * nothing but the input, the fee and the rent of the wallet's own token accounts, and leave nobody else a right to anything. Where
- * somebody else pays, the wallet pays no fee, and what it is granted for rent is no output.
+ * Returns why a transaction is not the agreed swap; undefined if it is. It must succeed, yield at least the minimum output, take nothing but
+ * the input, the fee and the rent of the wallet's own token accounts, and grant nobody else any right. If somebody else pays, the wallet
+ * pays no fee, and lamports granted for rent do not count as output.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
@@ -87,7 +87,7 @@ interface Change {
   is: Account | null;
 }
 
-/** Which address an account of a message has, also one that a lookup table supplies. */
+/** Resolves the addresses of a message's accounts, including those in lookup tables. */
 async function addressesIn(
   nodes: SolanaNodes,
   chain: SolanaChain,
@@ -109,11 +109,14 @@ async function addressesIn(
   };
 }
 
-/** The wallet, what is or may become a token account of it, and whatever else names it, but for what is a named program's own. */
+/**
+ * Whether an account is checked: the wallet, its token accounts, accounts that do not exist yet, and other accounts whose data contain the
+ * wallet's address, except those of programs that the operator names.
+ */
 function isWatched({ wallet, programs }: SolanaSwap, key: string, account: Account | null): boolean {
   if (key === wallet || account === null) return true;
   const holding = tokenHolding(account.program, account.data);
-  // What others let the wallet take of theirs is taken with its signature, too.
+  // The wallet's signature also permits transfers from accounts that others delegated to it.
   if (holding) return [holding.owner, holding.delegate, holding.closeAuthority].includes(wallet);
   return !programs.includes(account.program) && account.data.includes(Buffer.from(base58.decode(wallet)));
 }
@@ -121,10 +124,10 @@ function isWatched({ wallet, programs }: SolanaSwap, key: string, account: Accou
 const holdingIn = (account: Account | null): TokenHolding | undefined =>
   account ? tokenHolding(account.program, account.data) : undefined;
 
-/** What somebody else could do afterwards with what is the wallet's. */
+/** Describes a right to the wallet's assets that somebody else would gain. */
 function rightGiven(wallet: string, { key, was, is }: Change): string | undefined {
   if (key === wallet) {
-    // What has no lamports left is nobody's; whether they may go is for the balances to say.
+    // An account without lamports is deleted. `balanceProblem` decides whether the lamports may leave.
     const isPlain = is === null || (is.program === SYSTEM_PROGRAM && is.data.length === 0);
     return isPlain ? undefined : "it would give the wallet's account itself to a program";
   }
@@ -145,20 +148,20 @@ function rightGiven(wallet: string, { key, was, is }: Change): string | undefine
     : `it would change ${key}, which names the wallet`;
 }
 
-/** The wallet signs for others' accounts too, as one of several owners or where a mint lets it take from everybody. */
+/** The wallet's signature may also be valid for accounts of others: for one with several owners, or as a mint's permanent delegate. */
 function rightUsed(wallet: string, key: string, was: Account | null): string | undefined {
   const before = holdingIn(was);
   return before && before.owner !== wallet ? `it would take of ${key}, which is not the wallet's` : undefined;
 }
 
-/** Lamports that a transaction gives to the wallet, less those that it takes from it, beside what it does: grants of rent, or the fee. */
+/** The lamports that the wallet gains or loses apart from the swap itself: grants of rent, or minus the fee. */
 function givenAside(wallet: string, transaction: SolanaTransaction): bigint {
   const [payer] = requiredSigners(transaction);
   const { fee, grants } = costOfSponsored(transaction);
   return payer === wallet ? -fee : grants;
 }
 
-/** Rent and wrapped SOL are the wallet's lamports too: they are in accounts that it may close. */
+/** Rent and wrapped SOL count as the wallet's lamports, because they are in accounts that it can close. */
 function balanceProblem(swap: SolanaSwap, pairs: readonly Change[], aside: bigint): string | undefined {
   const { wallet, input, output } = swap;
   const gains = new Map<string | null, bigint>();
@@ -175,7 +178,7 @@ function balanceProblem(swap: SolanaSwap, pairs: readonly Change[], aside: bigin
     count(key, is, 1n);
   }
   const gainOf = (token: string | null): bigint => gains.get(token) ?? 0n;
-  // A trial takes the fee, as a block does.
+  // A simulation deducts the fee, as a block does.
   const lamports = gainOf(null) - aside;
   const spent = input.token === null ? -lamports : -gainOf(input.token);
   if (spent > input.amount) return "it would take more than the amount that is swapped";
