@@ -76,7 +76,7 @@ onEachEngine("the auth proxy's configuration", (server) => {
     await client.result("delete_users", { userIds: [app.proxyUserId] });
     const dead = await app.call("signup_v2", { ...NOBODY, apiKeys: [apiKeyParams(generateApiKey())] });
     assert.equal(dead.status, 401);
-    assert.match(dead.body.message, /no auth proxy that is enabled/);
+    assert.match(dead.body.message, /does not name an enabled auth proxy/);
     await client.result("disable_auth_proxy", {});
     const { userId } = await client.result("enable_auth_proxy", {});
     assert.notEqual(userId, app.proxyUserId);
@@ -712,7 +712,7 @@ onEachEngine("people at the auth proxy", (server) => {
     );
     const waiting = await app.call("signup_v2", request);
     assert.equal(waiting.status, 403);
-    assert.match(waiting.body.message, /waits for approval/);
+    assert.match(waiting.body.message, /is waiting for it$/);
   });
 
   leavesAccounts(server);

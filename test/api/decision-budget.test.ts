@@ -160,7 +160,7 @@ for (const engine of engines) {
       for (const { canApprove } of told) assert.equal(canApprove, true);
       for (const { canApprove, canReject, votingRightsUnknown } of untold) {
         assert.deepEqual([canApprove, canReject], [false, false]);
-        assert.match(votingRightsUnknown, /get_activity tells it/);
+        assert.match(votingRightsUnknown, /get_activity shows it/);
       }
       assert.ok(turns >= MAX_REQUEST_STEPS / (MAX_DECISION_STEPS + 200_000), `${turns} turns`);
       const { activity } = await other.client.read("get_activity", { activityId: untold[0].id });
