@@ -44,7 +44,7 @@ describe("a pool of connections to PostgreSQL", () => {
       answers.map(({ rows }) => rows[0].number),
       Array.from({ length: 100 }, (_, number) => number),
     );
-    assert.deepEqual(pool.figures(), { inUse: 0, idle: 3, waiting: 0 });
+    assert.deepEqual(pool.figures(), { inUse: 0, idle: 3, waiting: 0, certificateEndsAt: undefined });
 
     // Others may have taken all connections: that is an outage, and waiting here would not help.
     const failure = await open({})
@@ -70,7 +70,7 @@ describe("a pool of connections to PostgreSQL", () => {
     pool.giveBack(held[0], "read", false);
     assert.equal((await pool.query({ text: "select 1 as one" })).rows[0].one, 1);
     pool.giveBack(held[1], "transaction", false);
-    assert.deepEqual(pool.figures(), { inUse: 0, idle: 2, waiting: 0 });
+    assert.deepEqual(pool.figures(), { inUse: 0, idle: 2, waiting: 0, certificateEndsAt: undefined });
   });
 
   it("keeps what belongs to a session out of it, where it is not its own", async () => {

@@ -89,7 +89,7 @@ for (const engine of oneEngine("sqlite")) {
       // Nothing of the server's environment; a shell adds PWD and the like.
       assert.deepEqual(
         environment.filter((each: string) => !["PWD", "SHLVL", "_", "OLDPWD"].includes(each)),
-        ["HOME", "PATH"],
+        ["HOME", "PATH", "TMPDIR"],
       );
       assert.ok(cwd.startsWith(folder.directory));
       if (isRoot) {
