@@ -44,7 +44,10 @@ it("the audit stream goes over TLS, to a receiver with a certificate that is acc
   const { userId } = await addUser(server.root);
   const readyz = async (): Promise<Json> => (await fetch(`${server.baseUrl}/readyz`)).json();
   await until(async () => (await readyz()).warnings?.["audit https"] !== undefined, "the certificate to be refused");
-  assert.match((await readyz()).warnings["audit https"], /^it is not reached: the certificate has expired, since .*; 1 lines wait$/);
+  assert.match(
+    (await readyz()).warnings["audit https"],
+    /^it is not reached: the certificate has expired, since .*; 1 lines wait$/,
+  );
   assert.equal(lines.length, 0);
   receiver.setSecureContext({ key: pem("key"), cert: pem("valid") });
   await until(() => lines.length === 1, "the line");
