@@ -52,9 +52,9 @@ export function fairlyKept<Value>({ bytes: mostBytes, sizeOf }: FairlyKeptOption
     held.keys.add(key);
   };
 
-  const letGo = (key: string, entry: Entry<Value>, holder: string): void => {
-    const held = holders.get(holder) as Held;
-    held.keys.delete(key);
+  const letGo = (key: string, holder: string): void => {
+    const [entry, held] = [entries.get(key), holders.get(holder)];
+    if (!entry || !held?.keys.delete(key)) return;
     held.bytes -= entry.size + BYTES_OF_A_HOLD;
     if (held.keys.size === 0) holders.delete(holder);
     bytes -= BYTES_OF_A_HOLD;
@@ -64,16 +64,20 @@ export function fairlyKept<Value>({ bytes: mostBytes, sizeOf }: FairlyKeptOption
     bytes -= entry.size;
   };
 
-  const holderOfMost = (): [string, Held] => {
-    const all = [...holders];
-    return all.reduce((most, next) => (next[1].bytes > most[1].bytes ? next : most), all[0] as [string, Held]);
+  const holderOfMost = (): string => {
+    let [most, mostHeld] = ["", 0];
+    for (const [holder, held] of holders) {
+      if (held.bytes > mostHeld) [most, mostHeld] = [holder, held.bytes];
+    }
+    return most;
   };
 
   const makeRoom = (): void => {
     while (bytes > mostBytes) {
-      const [holder, { keys }] = holderOfMost();
-      const [oldest] = keys as Set<string> & Iterable<string>;
-      letGo(oldest as string, entries.get(oldest as string) as Entry<Value>, holder);
+      const holder = holderOfMost();
+      const oldest = holders.get(holder)?.keys.values().next().value;
+      if (oldest === undefined) return;
+      letGo(oldest, holder);
     }
   };
 
@@ -87,9 +91,8 @@ export function fairlyKept<Value>({ bytes: mostBytes, sizeOf }: FairlyKeptOption
       return entry.value;
     },
     set(key, value, holder) {
-      const before = entries.get(key);
-      const holdersBefore = [...(before?.holders ?? [])];
-      for (const each of holdersBefore) letGo(key, before as Entry<Value>, each);
+      const holdersBefore = [...(entries.get(key)?.holders ?? [])];
+      for (const each of holdersBefore) letGo(key, each);
       const size = sizeOf(value, key);
       if (size > mostBytes) return;
       const entry = { value, size, holders: new Set<string>() };

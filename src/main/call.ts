@@ -26,7 +26,8 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
     );
   }
   // Credentials that the operator names may be for another server than this folder's.
-  const address = options.credentialsFile === undefined ? readAddress(config.dataDir) : undefined;
+  const isOwnFile = options.credentialsFile === undefined;
+  const address = isOwnFile ? readAddress(config.dataDir) : undefined;
   const baseUrl = address ?? credentials.baseUrl;
   const operation = createRegistry(operations).operations.find(({ path }) => path === name);
   if (!operation) throw new StartProblem(`there is no operation ${name}; ${baseUrl}/docs lists them`);
@@ -42,7 +43,7 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
           parameters: given,
         },
   );
-  if (options.credentialsFile === undefined && address === undefined && baseUrl !== configuredUrl(config)) {
+  if (isOwnFile && address === undefined && baseUrl !== configuredUrl(config)) {
     // Files that were copied from another machine contain that machine's address.
     options.warn(
       `${name} goes to ${baseUrl}, which ${credentialsFile} names: no server of this folder has said where it listens`,

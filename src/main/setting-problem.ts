@@ -51,7 +51,7 @@ function fits(schema: Schema | undefined): string | undefined {
   if (schema?.enum) return `one of ${schema.enum.join(", ")}`;
   if (schema?.anyOf) {
     const each = schema.anyOf.map(fits);
-    return each.includes(undefined) ? undefined : inWords(each as string[], "or");
+    return each.every((words) => words !== undefined) ? inWords(each, "or") : undefined;
   }
   if (schema?.type === "boolean") return "true or false";
   if (schema?.type === "null") return "null";

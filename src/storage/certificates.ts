@@ -8,6 +8,12 @@ export interface CertificateEnd {
   endsAt: number;
 }
 
+/** Members of a client that the driver's types do not declare. */
+interface DriverClient {
+  connection: { stream: unknown };
+  ssl: boolean | ConnectionOptions;
+}
+
 /** Longer than any chain that is accepted. */
 const MAX_CHAIN = 10;
 
@@ -16,11 +22,7 @@ const MAX_CHAIN = 10;
  * own certificate, if it has one.
  */
 export function certificateEnds(client: pg.ClientBase): CertificateEnd[] {
-  // Members that the driver's types do not declare.
-  const { connection, ssl } = client as unknown as {
-    connection: { stream: unknown };
-    ssl: boolean | ConnectionOptions;
-  };
+  const { connection, ssl } = client as pg.ClientBase & DriverClient;
   const { stream } = connection;
   if (!(stream instanceof TLSSocket)) return [];
   const { cert, rejectUnauthorized }: ConnectionOptions = typeof ssl === "object" ? ssl : {};

@@ -7,8 +7,8 @@ import { DatabaseFailure, SQLITE_FULL, translate } from "./failure.ts";
 
 /*
  * POSIX releases all locks that a process holds on a file as soon as the process closes any descriptor of it. So this module checks a
- * file that SQLite may have open only with stat, and never opens it. Without the locks, another process would conclude that it is the
- * last user of the database, and remove the write-ahead log.
+ * file that SQLite may have open only with stat, and never opens it, except the write-ahead log, which SQLite does not lock. Without the locks,
+ * another process would conclude that it is the last user of the database, and remove the write-ahead log.
  */
 
 /** Creates the file if it is missing. SQLite creates the files beside it, -wal and -shm, with the same permissions. */

@@ -6,7 +6,7 @@ import type { Client, Json } from "../support/client.ts";
 import { giveEther, includedHash, newAddress, newEvmWallet, sendStatus } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, startTestServer, type TestServer } from "../support/server.ts";
-import { richSponsor } from "../support/sponsor.ts";
+import { richSponsor, sendIdOf, usedMicros } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization } from "../support/world.ts";
 
@@ -49,7 +49,6 @@ for (const engine of engines) {
     });
 
     const usage = async (client = root): Promise<Json> => client.read("get_gas_usage");
-    const usedMicros = async (client = root): Promise<bigint> => microsOf((await usage(client)).usageUsd);
     const newAccount = async (client = root): Promise<string> => {
       const { addresses } = await newEvmWallet(client, node);
       await giveEther(node, addresses[0] as string, 1000n);
@@ -64,10 +63,6 @@ for (const engine of engines) {
         gasLimit: "300000",
         ...more,
       });
-    const idOf = ({ status, body }: { status: number; body: Json }): string => {
-      assert.equal(status, 200, JSON.stringify(body));
-      return body.activity.result.ethSendTransactionResultV2.sendTransactionStatusId;
-    };
     /** What the chain took for a transaction, in millionths of a US dollar. */
     async function paidFor(id: string, client = root): Promise<bigint> {
       const receipt = (await node.receipt(await includedHash(client, id))) as unknown as Json;
@@ -78,31 +73,31 @@ for (const engine of engines) {
 
     it("are none without a configuration, and usage is what was paid, without the station's deployment", async () => {
       assert.deepEqual(await usage(), { windowDurationMinutes: 1440, windowLimitUsd: "0", usageUsd: "0.00" });
-      const id = idOf(await sponsored(await newAccount()));
+      const id = sendIdOf(await sponsored(await newAccount()));
       const paid = await paidFor(id);
-      assert.equal(await usedMicros(), paid);
+      assert.equal(await usedMicros(root), paid);
     });
 
     it("are held against what the block takes that has it after a reorganization", async () => {
-      const before = await usedMicros();
+      const before = await usedMicros(root);
       const from = await newAccount();
-      const id = idOf(await sponsored(from));
+      const id = sendIdOf(await sponsored(from));
       const paid = await paidFor(id);
-      assert.equal(await usedMicros(), before + paid);
+      assert.equal(await usedMicros(root), before + paid);
       // Given to the chain again, it comes into a later block, whose base fee is lower.
       await node.call("anvil_reorg", 1, []);
-      await until(async () => (await usedMicros()) !== before + paid, "what the other block took to be counted");
-      assert.equal(await usedMicros(), before + (await paidFor(id)));
+      await until(async () => (await usedMicros(root)) !== before + paid, "what the other block took to be counted");
+      assert.equal(await usedMicros(root), before + (await paidFor(id)));
       // From here on the base fee stays: it falls with each block until it is as low as it gets, and what is sent at another moment costs the same.
       await node.call("anvil_mine", "0x100");
     });
 
     it("hold for twenty sends at once: the greatest cost of each is counted until its own is known", async () => {
       const accounts = await Promise.all(Array.from({ length: 4 }, () => newAccount()));
-      const before = await usedMicros();
+      const before = await usedMicros(root);
       await node.call("evm_setAutomine", false);
-      const first = idOf(await sponsored(accounts[0] as string));
-      const greatest = (await usedMicros()) - before;
+      const first = sendIdOf(await sponsored(accounts[0] as string));
+      const greatest = (await usedMicros(root)) - before;
       const limit = before + greatest * 8n + greatest / 2n;
       await root.result(UPSERT, config(usdOf(limit)));
       const answers = await Promise.all(
@@ -115,35 +110,35 @@ for (const engine of engines) {
         assert.deepEqual([status, body.code], [429, 8], JSON.stringify(body));
         assert.match(body.message, /no more than [\d.]+ US dollars in 60 minutes.*nothing is sent/);
       }
-      assert.equal(await usedMicros(), before + greatest * 8n);
+      assert.equal(await usedMicros(root), before + greatest * 8n);
       await node.call("evm_setAutomine", true);
       await node.call("evm_mine");
       let paid = before;
-      for (const id of [first, ...taken.map(idOf)]) paid += await paidFor(id);
-      assert.equal(await usedMicros(), paid, "corrected after inclusion");
+      for (const id of [first, ...taken.map(sendIdOf)]) paid += await paidFor(id);
+      assert.equal(await usedMicros(root), paid, "corrected after inclusion");
       assert.ok(paid < before + greatest * 8n);
     });
 
     it("let go of what is never sent", async () => {
-      const before = await usedMicros();
-      const id = idOf(await sponsored(await newAccount(), root, { deadline: "1" }));
+      const before = await usedMicros(root);
+      const id = sendIdOf(await sponsored(await newAccount(), root, { deadline: "1" }));
       assert.equal((await sendStatus(root, id)).txStatus, "FAILED");
-      assert.equal(await usedMicros(), before);
+      assert.equal(await usedMicros(root), before);
     });
 
     it("are held against what a block has that its nodes refused", async () => {
-      const before = await usedMicros();
+      const before = await usedMicros(root);
       let refused: unknown;
       front.when("eth_sendRawTransaction", ({ params }) => {
         refused = params[0];
         return { error: { code: -32_000, message: "words of a node that keeps what it refuses" } };
       });
-      const id = idOf(await sponsored(await newAccount()));
+      const id = sendIdOf(await sponsored(await newAccount()));
       assert.equal((await sendStatus(root, id)).txStatus, "FAILED");
-      assert.equal(await usedMicros(), before);
+      assert.equal(await usedMicros(root), before);
       await node.call("eth_sendRawTransaction", refused);
-      await until(async () => (await usedMicros()) !== before, "what the block took to be counted");
-      assert.equal((await usedMicros()) - before, await paidFor(id));
+      await until(async () => (await usedMicros(root)) !== before, "what the block took to be counted");
+      assert.equal((await usedMicros(root)) - before, await paidFor(id));
       front.when("eth_sendRawTransaction", "pass on");
     });
 
@@ -155,10 +150,10 @@ for (const engine of engines) {
       assert.equal((await sponsored(from, sub)).body.code, 8);
       assert.deepEqual(await usage(sub), { windowDurationMinutes: 60, windowLimitUsd: "0.000001", usageUsd: "0.00" });
       await root.result(UPSERT, config("0", "100.00"));
-      const before = await usedMicros();
-      const paid = await paidFor(idOf(await sponsored(from, sub)), sub);
+      const before = await usedMicros(root);
+      const paid = await paidFor(sendIdOf(await sponsored(from, sub)), sub);
       assert.equal(await usedMicros(sub), paid);
-      assert.equal(await usedMicros(), before + paid, "the parent's has it too");
+      assert.equal(await usedMicros(root), before + paid, "the parent's has it too");
       assert.equal(await usedMicros(other), 0n);
       // All together are at their limit: so is one that has used nothing.
       await root.result(UPSERT, config(usdOf(before + paid)));
@@ -167,12 +162,12 @@ for (const engine of engines) {
     });
 
     it("leave what is older than the window out", async () => {
-      assert.ok((await usedMicros()) > 0n);
+      assert.ok((await usedMicros(root)) > 0n);
       await root.result(UPSERT, config("100.00", "0", { windowDurationMinutes: "1" }));
       aheadMs += 3 * 60_000;
       assert.deepEqual(await usage(), { windowDurationMinutes: 1, windowLimitUsd: "100.00", usageUsd: "0.00" });
-      await includedHash(root, idOf(await sponsored(await newAccount())));
-      assert.ok((await usedMicros()) > 0n);
+      await includedHash(root, sendIdOf(await sponsored(await newAccount())));
+      assert.ok((await usedMicros(root)) > 0n);
     });
 
     it("can be nothing at all: sponsoring is turned off and on, and stays so where that is not said", async () => {
@@ -183,7 +178,7 @@ for (const engine of engines) {
       assert.equal(status, 400);
       assert.match(body.message, /has turned sponsoring off/);
       await root.result(UPSERT, config("0", "0", { enabled: true }));
-      await includedHash(root, idOf(await sponsored(from)));
+      await includedHash(root, sendIdOf(await sponsored(from)));
     });
 
     it("are refused where they mean nothing, and change nothing", async () => {
@@ -234,10 +229,6 @@ for (const engine of engines) {
   });
 }
 
-function microsOf(usd: string): bigint {
-  const [whole = "", rest = ""] = usd.split(".");
-  return BigInt(whole + rest.padEnd(6, "0"));
-}
 function usdOf(micros: bigint): string {
   const digits = micros.toString().padStart(7, "0");
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;

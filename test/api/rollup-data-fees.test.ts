@@ -6,7 +6,7 @@ import type { Client, Json } from "../support/client.ts";
 import { giveEther, includedHash, newAddress, newEvmWallet } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
-import { richSponsor } from "../support/sponsor.ts";
+import { richSponsor, sendIdOf, usedMicros } from "../support/sponsor.ts";
 
 /** A rollup of the OP stack, as far as it matters here: an oracle where its predeploy is, and receipts that name what it took for data. */
 const CHAIN_ID = 11_155_420;
@@ -16,10 +16,6 @@ const PRICE = 2000n;
 /** Wei for each byte that the oracle is asked about. */
 const WEI_PER_BYTE = 10n ** 12n;
 const microUsd = (wei: bigint): bigint => (wei * PRICE * 10n ** 6n + 10n ** 18n - 1n) / 10n ** 18n;
-const microsOf = (usd: string): bigint => {
-  const [whole = "", rest = ""] = usd.split(".");
-  return BigInt(whole + rest.padEnd(6, "0"));
-};
 const bytesIn = (hex: unknown): number => (String(hex).length - 2) / 2;
 
 for (const engine of oneEngine("sqlite")) {
@@ -44,7 +40,7 @@ for (const engine of oneEngine("sqlite")) {
       await richSponsor(server.baseUrl, node);
       // The station and the account's code are there before anything is compared.
       from = await newAccount();
-      first = await includedHash(root, idOf(await send()));
+      first = await includedHash(root, sendIdOf(await send()));
     });
     after(async () => {
       await server.close();
@@ -66,11 +62,6 @@ for (const engine of oneEngine("sqlite")) {
         gasLimit: "300000",
         ...more,
       });
-    const idOf = ({ status, body }: { status: number; body: Json }): string => {
-      assert.equal(status, 200, JSON.stringify(body));
-      return body.activity.result.ethSendTransactionResultV2.sendTransactionStatusId;
-    };
-    const used = async (): Promise<bigint> => microsOf((await root.read("get_gas_usage")).usageUsd);
     /** PUSH the price, times the length of what it is called with. */
     const setOracle = (weiPerByte: bigint) =>
       node.call("anvil_setCode", ORACLE, `0x3667${weiPerByte.toString(16).padStart(16, "0")}025f5260205ff3`);
@@ -82,18 +73,18 @@ for (const engine of oneEngine("sqlite")) {
     it("is counted twice over when it is asked for, and with what the receipt says in the end", async () => {
       await node.call("evm_setAutomine", false);
       await node.call("anvil_setCode", ORACLE, "0x");
-      const start = await used();
-      const without = idOf(await send());
-      const gas = (await used()) - start;
+      const start = await usedMicros(root);
+      const without = sendIdOf(await send());
+      const gas = (await usedMicros(root)) - start;
       await setOracle(WEI_PER_BYTE);
       const count = asked().length;
       // Data that nothing can compress.
       const data = `${keccak256("0x01")}${keccak256("0x02").slice(2)}`;
-      const id = idOf(await send({ calls: [{ to: newAddress(), data }] }));
+      const id = sendIdOf(await send({ calls: [{ to: newAddress(), data }] }));
       assert.equal(asked().length, count + 1, "one question");
       const [weighed = ""] = asked().slice(-1);
       const expected = 2n * WEI_PER_BYTE * BigInt(bytesIn(weighed));
-      const counted = (await used()) - start - gas;
+      const counted = (await usedMicros(root)) - start - gas;
       assert.ok(counted >= gas + microUsd(expected) - 1n && counted <= gas + microUsd(expected), `${counted}`);
 
       const dataFee = 123_456_789_012_345n;
@@ -109,7 +100,7 @@ for (const engine of oneEngine("sqlite")) {
         const receipt = (await node.receipt(await includedHash(root, each))) as unknown as Json;
         paid += microUsd(BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + dataFee);
       }
-      assert.equal((await used()) - start, paid);
+      assert.equal((await usedMicros(root)) - start, paid);
     });
 
     it("is asked of the oracle for no less than what is sent", async () => {
@@ -117,7 +108,7 @@ for (const engine of oneEngine("sqlite")) {
       // Its first one authorizes the station's code.
       const fresh = await newAccount();
       const calls = [newAddress(), newAddress()].map((to) => ({ to, data: keccak256(to as `0x${string}`) }));
-      await includedHash(root, idOf(await send({ from: fresh, calls })));
+      await includedHash(root, sendIdOf(await send({ from: fresh, calls })));
       const raw = front.calls.filter(({ method }) => method === "eth_sendRawTransaction").at(-1)?.params[0];
       const { r: _r, s: _s, v: _v, yParity: _y, ...unsigned } = parseTransaction(raw as `0x04${string}`);
       const weighed = asked().at(-1)?.slice(10) ?? "";
@@ -138,7 +129,7 @@ for (const engine of oneEngine("sqlite")) {
       assert.equal((await send()).status, 503);
       front.when("eth_call", "pass on");
       await node.call("anvil_setCode", ORACLE, "0x");
-      await includedHash(root, idOf(await send()));
+      await includedHash(root, sendIdOf(await send()));
     });
   });
 }

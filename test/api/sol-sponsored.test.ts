@@ -25,7 +25,7 @@ import {
   unsignedTransfer,
 } from "../support/solana-sender.ts";
 import { closeTokenAccount, newMint } from "../support/solana-tokens.ts";
-import { sponsorsOf } from "../support/sponsor.ts";
+import { sponsorsOf, usedMicros } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 import { addSubOrganization, createWorld } from "../support/world.ts";
 
@@ -117,10 +117,6 @@ for (const engine of oneEngine("postgres")) {
       const before = await lamportsOf(node, sponsor);
       await act();
       return before - (await lamportsOf(node, sponsor));
-    };
-    const usedMicros = async (client = root): Promise<bigint> => {
-      const [whole = "", rest = ""] = (await client.read("get_gas_usage")).usageUsd.split(".");
-      return BigInt(whole + rest.padEnd(6, "0"));
     };
     const microsOf = (amount: bigint): bigint => (amount * PRICE * 10n ** 6n + SOL - 1n) / SOL;
 

@@ -19,7 +19,7 @@ import {
   newTokenAccount2022,
   tokensIn,
 } from "../support/solana-tokens.ts";
-import { sponsorsOf } from "../support/sponsor.ts";
+import { sponsorsOf, usedMicros } from "../support/sponsor.ts";
 import { quoted, swapEnded } from "../support/swap-world.ts";
 import { createWorld } from "../support/world.ts";
 
@@ -120,10 +120,6 @@ for (const engine of oneEngine("sqlite")) {
       assert.equal(status, wanted, JSON.stringify(body));
       assert.match(body.message, message);
     };
-    const usedMicros = async ({ client }: Swapper): Promise<bigint> => {
-      const [whole = "", rest = ""] = (await client.read("get_gas_usage")).usageUsd.split(".");
-      return BigInt(whole + rest.padEnd(6, "0"));
-    };
     /** What it cost the sponsor. */
     const costing = async (act: () => Promise<unknown>, payer = sponsor): Promise<bigint> => {
       const was = await lamportsOf(node, payer);
@@ -149,7 +145,7 @@ for (const engine of oneEngine("sqlite")) {
       assert.deepEqual(accountKeys.slice(0, header.numRequiredSignatures), [sponsor, swapper.wallet]);
       assert.equal(cost, BigInt(meta.fee));
       assert.ok(cost >= 10_000n && cost < 12_000n, `two signatures and little beside, not ${cost}`);
-      assert.equal(await usedMicros(swapper), microsOf(cost));
+      assert.equal(await usedMicros(swapper.client), microsOf(cost));
     });
 
     it("take the caller's blockhash, and bring SOL to a wallet that has none", async () => {
@@ -233,7 +229,7 @@ for (const engine of oneEngine("sqlite")) {
       assert.equal(cost, 0n);
       assert.equal(await lamportsOf(node, wallet), SOL);
       assert.equal(tokensIn(node, swapper.own.input), 10n ** 12n);
-      assert.equal(await usedMicros(swapper), 0n);
+      assert.equal(await usedMicros(swapper.client), 0n);
     });
 
     it("are refused as quotes where a provider names the sponsor, in whichever role, whoever is to pay", async () => {
@@ -305,7 +301,7 @@ for (const engine of oneEngine("sqlite")) {
         const { status, originTxHash, error } = await execute(swapper, paramsOf(swapper));
         assert.deepEqual([status, originTxHash], ["FAILED", undefined], JSON.stringify(error));
         assert.match(error.message, /it would fail: /);
-        assert.equal(await usedMicros(swapper), 0n);
+        assert.equal(await usedMicros(swapper.client), 0n);
         await node.call("requestAirdrop", (await sponsorsOf(poor.baseUrl)).solana, Number(SOL));
         assert.equal((await execute(swapper, paramsOf(swapper))).status, "COMPLETED");
         assert.equal(await lamportsOf(node, swapper.wallet), SOL);
@@ -323,13 +319,13 @@ for (const engine of oneEngine("sqlite")) {
       assert.equal(tokensIn(node, swapper.own.output), 2n * AMOUNT);
       const recentBlockhash = await latestBlockhash(node);
       await execute(swapper, paramsOf(swapper), { recentBlockhash });
-      const used = await usedMicros(swapper);
+      const used = await usedMicros(swapper.client);
       const again = await client.submit(
         "execute_swap",
         await quoted(client, paramsOf(swapper), { sponsor: true, recentBlockhash }),
       );
       assert.match(again.body.message, /has sent the same transaction with the same blockhash/);
-      assert.equal(await usedMicros(swapper), used);
+      assert.equal(await usedMicros(swapper.client), used);
       assert.equal(tokensIn(node, swapper.own.output), 3n * AMOUNT);
     });
 
@@ -361,7 +357,7 @@ for (const engine of oneEngine("sqlite")) {
         assert.equal(await lamportsOf(node, swapper.wallet), 0n);
         assert.equal(await lamportsOf(node, account), rent());
         assert.equal(cost, BigInt((await shownBy(status.originTxHash)).meta.fee) + rent());
-        assert.equal(await usedMicros(swapper), microsOf(cost));
+        assert.equal(await usedMicros(swapper.client), microsOf(cost));
       });
 
       it("make one of Token-2022, whose rent is that of its extensions", async () => {

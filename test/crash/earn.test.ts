@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe } from "node:test";
-import { EARN_CHAIN, earnOfTests, testEarnNode, writeChains } from "../support/chain.ts";
+import { EARN_CHAIN, earnOfTests, testEarnNode } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { earnEnded, earnTerms, giveAsset } from "../support/earn.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
-import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { startOnNodes } from "../support/server-on-nodes.ts";
+import { type ServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
 /** A deposit whose server is killed before its approval is signed, between its two transactions, and when a block has both: one deposit, booked once. */
@@ -28,16 +29,11 @@ for (const engine of engines) {
     let depositor: string;
 
     const start = () =>
-      startServerProcess({
-        dataDir: folder,
+      startOnNodes({
+        folder,
         databaseUrl,
-        credentialsFrom: folder,
-        settings: {
-          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
-          KEYSTEAD_JOB_LEASE_SECONDS: "2",
-          KEYSTEAD_LOG_LEVEL: "error",
-          KEYSTEAD_CONFIG: writeChains(folder, { [EARN_CHAIN]: { rpcUrls: [front.url] } }, { earn: earnOfTests() }),
-        },
+        chains: { [EARN_CHAIN]: { rpcUrls: [front.url] } },
+        parts: { earn: earnOfTests() },
       });
 
     before(async () => {

@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
-import { balanceOf, TEST_CHAIN, writeChains } from "../support/chain.ts";
+import { balanceOf, TEST_CHAIN } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { includedHash, newAddress, newEvmWallet, sendStatus, transactionOf } from "../support/evm-sender.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
-import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { startOnNodes } from "../support/server-on-nodes.ts";
+import { type ServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -36,18 +37,12 @@ for (const engine of engines) {
     let to: string;
 
     const start = (dataDir = folders[0]) =>
-      startServerProcess({
+      startOnNodes({
+        folder: folders[0],
         dataDir,
         databaseUrl,
-        credentialsFrom: folders[0],
-        settings: {
-          KEYSTEAD_ROOT_KEY_FILE: `${folders[0]}/root.key`,
-          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
-          KEYSTEAD_JOB_LEASE_SECONDS: "2",
-          KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0,0.2,0.5,1,1,1,2,2,5,5",
-          KEYSTEAD_LOG_LEVEL: "error",
-          KEYSTEAD_CONFIG: writeChains(dataDir, { [TEST_CHAIN]: { rpcUrls: [front.url] } }),
-        },
+        chains: { [TEST_CHAIN]: { rpcUrls: [front.url] } },
+        settings: { KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0,0.2,0.5,1,1,1,2,2,5,5" },
       });
 
     before(async () => {

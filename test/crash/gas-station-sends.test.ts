@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe } from "node:test";
 import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
-import { balanceOf, TEST_CHAIN, writeChains } from "../support/chain.ts";
+import { balanceOf, TEST_CHAIN } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { giveEther, includedHash, newAddress, newEvmWallet } from "../support/evm-sender.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
-import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
-import { richSponsor } from "../support/sponsor.ts";
+import { startOnNodes } from "../support/server-on-nodes.ts";
+import { type ServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { richSponsor, usedMicros } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -40,20 +41,11 @@ for (const engine of engines) {
     let to: string;
 
     const start = () =>
-      startServerProcess({
-        dataDir: folder,
+      startOnNodes({
+        folder,
         databaseUrl,
-        credentialsFrom: folder,
-        settings: {
-          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
-          KEYSTEAD_JOB_LEASE_SECONDS: "2",
-          KEYSTEAD_LOG_LEVEL: "error",
-          KEYSTEAD_CONFIG: writeChains(
-            folder,
-            { [TEST_CHAIN]: { rpcUrls: [front.url] } },
-            { prices: { [`${TEST_CHAIN}/slip44:60`]: `${PRICE}.00` } },
-          ),
-        },
+        chains: { [TEST_CHAIN]: { rpcUrls: [front.url] } },
+        parts: { prices: { [`${TEST_CHAIN}/slip44:60`]: `${PRICE}.00` } },
       });
 
     before(async () => {
@@ -80,14 +72,10 @@ for (const engine of engines) {
       const parameters = { from, caip2: TEST_CHAIN, sponsor: true, calls: [{ to: target, value: "1" }] };
       return (await server.root.result("eth_send_transaction", parameters)).sendTransactionStatusId;
     };
-    const used = async (): Promise<bigint> => {
-      const [whole = "", rest = ""] = (await server.root.read("get_gas_usage")).usageUsd.split(".");
-      return BigInt(whole + rest.padEnd(6, "0"));
-    };
     const countOf = async (address: string) => Number(await node.call("eth_getTransactionCount", address, "pending"));
 
     async function killAndAssertOnce(id: string, before: { used: bigint; count: number }): Promise<void> {
-      assert.ok((await used()) > before.used, "its greatest cost is counted");
+      assert.ok((await usedMicros(server.root)) > before.used, "its greatest cost is counted");
       await server.end("SIGKILL");
       front.passOnAll();
       server = await start();
@@ -96,9 +84,9 @@ for (const engine of engines) {
       assert.equal(await countOf(sponsor), before.count + 1);
       const wei = BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice);
       const paid = (wei * PRICE * 10n ** 6n + 10n ** 18n - 1n) / 10n ** 18n;
-      assert.equal((await used()) - before.used, paid, "what is left of the reservation is released");
+      assert.equal((await usedMicros(server.root)) - before.used, paid, "what is left of the reservation is released");
     }
-    const stateBefore = async () => ({ used: await used(), count: await countOf(sponsor) });
+    const stateBefore = async () => ({ used: await usedMicros(server.root), count: await countOf(sponsor) });
 
     for (const [when, method] of Object.entries(STEPS)) {
       itInTurn(when, { timeout: TIMEOUT_MS }, async () => {

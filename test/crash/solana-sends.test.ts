@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
-import { writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
-import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { startOnNodes } from "../support/server-on-nodes.ts";
+import { type ServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { TEST_CLUSTER } from "../support/solana-rpc.ts";
 import {
@@ -45,22 +45,13 @@ for (const engine of engines) {
     let unsigned: Unsigned;
 
     const start = (dataDir = folders[0]) =>
-      startServerProcess({
+      startOnNodes({
+        folder: folders[0],
         dataDir,
         databaseUrl,
-        credentialsFrom: folders[0],
-        settings: {
-          KEYSTEAD_ROOT_KEY_FILE: `${folders[0]}/root.key`,
-          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
-          KEYSTEAD_JOB_LEASE_SECONDS: "2",
-          KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0,0.2,0.5,1,1,1,2,2,5,5",
-          KEYSTEAD_LOG_LEVEL: "error",
-          KEYSTEAD_CONFIG: writeChains(
-            dataDir,
-            { [TEST_CLUSTER]: { rpcUrls: [front.url] } },
-            { prices: { [`${TEST_CLUSTER}/slip44:501`]: "1000.00" } },
-          ),
-        },
+        chains: { [TEST_CLUSTER]: { rpcUrls: [front.url] } },
+        parts: { prices: { [`${TEST_CLUSTER}/slip44:501`]: "1000.00" } },
+        settings: { KEYSTEAD_WEBHOOK_RETRY_SECONDS: "0,0.2,0.5,1,1,1,2,2,5,5" },
       });
 
     before(async () => {

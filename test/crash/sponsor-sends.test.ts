@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe } from "node:test";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
 import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
-import { balanceOf, TEST_CHAIN, writeChains } from "../support/chain.ts";
+import { balanceOf, TEST_CHAIN } from "../support/chain.ts";
 import { includedHash, newAddress, transactionOf } from "../support/evm-sender.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
-import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { startOnNodes } from "../support/server-on-nodes.ts";
+import { type ServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { nodesFor, richSponsor, sponsored } from "../support/sponsor.ts";
 import { until } from "../support/until.ts";
 
@@ -31,17 +32,7 @@ for (const engine of engines) {
     /** What the sponsor's next transaction has. */
     let nonce: number;
 
-    const start = () =>
-      startServerProcess({
-        dataDir: folder,
-        databaseUrl,
-        credentialsFrom: folder,
-        settings: {
-          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
-          KEYSTEAD_LOG_LEVEL: "error",
-          KEYSTEAD_CONFIG: writeChains(folder, { [TEST_CHAIN]: { rpcUrls: [front.url] } }),
-        },
-      });
+    const start = () => startOnNodes({ folder, databaseUrl, chains: { [TEST_CHAIN]: { rpcUrls: [front.url] } } });
 
     before(async () => {
       databaseUrl = await freshDatabaseUrl(engine, folder, MIGRATED_DATABASE);

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import type { Address } from "@solana/kit";
-import { writeChains } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { relayOfTests, swapsOfTests } from "../support/relay.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
-import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { startOnNodes } from "../support/server-on-nodes.ts";
+import { type ServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { addressOf } from "../support/solana.ts";
 import { type SolanaNode, startSolanaNode } from "../support/solana-node.ts";
 import { ROUTER, ROUTER_PROGRAM, throughRouter, VAULT } from "../support/solana-router.ts";
@@ -33,21 +33,11 @@ for (const engine of engines) {
     let server: ServerProcess;
 
     const start = async () =>
-      startServerProcess({
-        dataDir: folder,
+      startOnNodes({
+        folder,
         databaseUrl,
-        credentialsFrom: folder,
-        settings: {
-          KEYSTEAD_ROOT_KEY_FILE: `${folder}/root.key`,
-          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
-          KEYSTEAD_JOB_LEASE_SECONDS: "2",
-          KEYSTEAD_LOG_LEVEL: "error",
-          KEYSTEAD_CONFIG: writeChains(
-            folder,
-            { [SWAP_CLUSTER]: { rpcUrls: [front.url] } },
-            { swaps: await swapsOfTests({ contracts: { [SWAP_CLUSTER]: [ROUTER] } }) },
-          ),
-        },
+        chains: { [SWAP_CLUSTER]: { rpcUrls: [front.url] } },
+        parts: { swaps: await swapsOfTests({ contracts: { [SWAP_CLUSTER]: [ROUTER] } }) },
       });
 
     before(async () => {

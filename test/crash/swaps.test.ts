@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { EARN_CHAIN, testEarnNode, writeChains } from "../support/chain.ts";
+import { EARN_CHAIN, testEarnNode } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
 import { areLong } from "../support/long-tests.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
 import { relayOfTests, swapsOfTests } from "../support/relay.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { engines, freshDatabaseUrl, itInTurns } from "../support/server.ts";
-import { type ServerProcess, startServerProcess, temporaryFolder } from "../support/server-process.ts";
+import { startOnNodes } from "../support/server-on-nodes.ts";
+import { type ServerProcess, temporaryFolder } from "../support/server-process.ts";
 import { richSponsor } from "../support/sponsor.ts";
 import {
   allowanceOf,
@@ -43,21 +44,12 @@ for (const engine of engines) {
     let wallet: string;
 
     const start = async (dataDir = folder) =>
-      startServerProcess({
+      startOnNodes({
+        folder,
         dataDir,
         databaseUrl,
-        credentialsFrom: folder,
-        settings: {
-          KEYSTEAD_ROOT_KEY_FILE: `${folder}/root.key`,
-          KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true",
-          KEYSTEAD_JOB_LEASE_SECONDS: "2",
-          KEYSTEAD_LOG_LEVEL: "error",
-          KEYSTEAD_CONFIG: writeChains(
-            dataDir,
-            { [EARN_CHAIN]: { rpcUrls: [front.url] } },
-            { swaps: await swapsOfTests() },
-          ),
-        },
+        chains: { [EARN_CHAIN]: { rpcUrls: [front.url] } },
+        parts: { swaps: await swapsOfTests() },
       });
 
     before(async () => {

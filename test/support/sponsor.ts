@@ -29,6 +29,18 @@ export async function richSponsor(baseUrl: string, node: EvmNode): Promise<strin
   return eip155.toLowerCase();
 }
 
+/** What sponsoring has cost the client's organization by now, in millionths of a US dollar. */
+export async function usedMicros(client: Client): Promise<bigint> {
+  const [whole = "", rest = ""] = (await client.read("get_gas_usage")).usageUsd.split(".");
+  return BigInt(whole + rest.padEnd(6, "0"));
+}
+
+/** The id by which a transaction is asked about, from the answer to its eth_send_transaction. */
+export function sendIdOf({ status, body }: { status: number; body: Json }): string {
+  assert.equal(status, 200, JSON.stringify(body));
+  return body.activity.result.ethSendTransactionResultV2.sendTransactionStatusId;
+}
+
 /** A pool of nodes of the test's own. */
 export function nodesFor(url: string, chain: string = TEST_CHAIN): { evm: EvmNodes; close(): Promise<void> } {
   const outbound = createNodeClient();

@@ -20,7 +20,7 @@ import { PagedTable } from "../parts/paged-table.tsx";
 import { isSmallScreen, SMALL_SCREEN } from "../parts/small-screen.ts";
 import { STATUS_WORDS } from "../parts/texts.tsx";
 import { UnfoldButton } from "../parts/unfold-button.tsx";
-import { visibleText } from "../parts/visible-text.ts";
+import { userOptions } from "../parts/user-options.ts";
 
 const STATUS_OPTIONS = Object.entries(STATUS_WORDS).map(([value, label]) => ({ value, label }));
 const TYPE_OPTIONS = Object.values(ACTIVITY_TYPES).map(typeOption);
@@ -102,7 +102,7 @@ const MAX_USERS_DRAWN = 50;
 /** Whose activities are listed; of a user who is gone, or is not read yet, the id is shown. */
 function ByUser({ userId, onChange }: { userId: string | undefined; onChange: (userId: string | undefined) => void }) {
   const { data } = useAnswer("list_users", {});
-  const users = (data?.users ?? []).map((user) => ({ value: user.userId, label: visibleText(user.userName) }));
+  const users = userOptions(data?.users ?? []);
   const isGone = userId !== undefined && users.every(({ value }) => value !== userId);
   return (
     <Select

@@ -11,7 +11,7 @@ import { Page } from "../parts/page.tsx";
 import { RenameDialog } from "../parts/rename-dialog.tsx";
 import { Section } from "../parts/section.tsx";
 import { Copyable, Name, When } from "../parts/texts.tsx";
-import { visibleText } from "../parts/visible-text.ts";
+import { userOptions } from "../parts/user-options.ts";
 import { Invitations } from "./invitations.tsx";
 
 type OrganizationData = AnswerOf<"get_organization">["organizationData"];
@@ -123,7 +123,7 @@ function ChangeQuorum({ threshold: now, userIds: members, users, onClose }: Chan
       </Text>
       <MultiSelect
         label="Members"
-        data={users.map(({ userId, userName }) => ({ value: userId, label: visibleText(userName) }))}
+        data={userOptions(users)}
         value={userIds}
         onChange={setUserIds}
         searchable
@@ -180,14 +180,7 @@ interface TagFieldsProps {
 const TagFields = ({ users, name, onName, userIds, onUsers }: TagFieldsProps) => (
   <>
     <NameField value={name} onChange={onName} />
-    <MultiSelect
-      label="Users"
-      data={users.map(({ userId, userName }) => ({ value: userId, label: visibleText(userName) }))}
-      value={userIds}
-      onChange={onUsers}
-      searchable
-      limit={100}
-    />
+    <MultiSelect label="Users" data={userOptions(users)} value={userIds} onChange={onUsers} searchable limit={100} />
   </>
 );
 

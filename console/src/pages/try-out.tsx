@@ -11,7 +11,7 @@ import { byWordsOrConstant, typeOption } from "../parts/activity-types.ts";
 import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
 import { Mark, Name, typeWords } from "../parts/texts.tsx";
-import { visibleText } from "../parts/visible-text.ts";
+import { userOptions } from "../parts/user-options.ts";
 import { useSession } from "../session/context.tsx";
 import { usePolicyNames } from "./evaluations.tsx";
 
@@ -113,7 +113,7 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
           <MultiSelect
             label="Approved by"
             description="The first submits it."
-            data={(users.data?.users ?? []).map((user) => ({ value: user.userId, label: visibleText(user.userName) }))}
+            data={userOptions(users.data?.users ?? [])}
             value={userIds}
             onChange={setUserIds}
             searchable

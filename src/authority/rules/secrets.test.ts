@@ -18,8 +18,12 @@ function draftOf(count = 1) {
     ),
   );
 }
-const secretOf = (id: string, name: string | null): NewSecret =>
-  ({ id, name, staticProperties: {}, sealedSecret: Buffer.from(id) }) as unknown as NewSecret;
+const secretOf = (id: string, name: string | null): NewSecret => ({
+  id,
+  name,
+  staticProperties: [],
+  sealedSecret: Buffer.from(id),
+});
 const refused = (code: string, text: RegExp) => (error: unknown) =>
   error instanceof KeysteadError && error.code === code && text.test(error.message);
 

@@ -4,12 +4,12 @@ import { chmod, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RegistryCredential } from "../../crypto/registry-credential.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
+import { isFree, isLeased, leaseTimesAt } from "../../engine/jobs/leases.ts";
 import type { AskedSigner } from "../../engine/services.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
 import {
-  LONGEST_LEASE_MS,
   MAX_CONSIDERED_DEPLOYMENTS_OF_ONE_ORGANIZATION,
   MAX_KEPT_PROGRAMS,
   MAX_RUN_DEPLOYMENTS,
@@ -23,7 +23,7 @@ import type { Database } from "../../storage/database.ts";
 import { type ApprovedProgram, type Judged, judgeStored } from "./approved-program.ts";
 import { sharesFor, stateProvisioning } from "./provisioning.ts";
 import { unsealPullSecret } from "./pull-secrets.ts";
-import { type DeploymentRow, isLeased } from "./store.ts";
+import type { DeploymentRow } from "./store.ts";
 
 export interface KeeperOptions {
   database: Database;
@@ -539,9 +539,7 @@ async function findCandidates(read: Database["read"], runnerId: string, now: num
       eb.or([
         eb("r.runner_id", "is", null),
         eb("r.runner_id", "=", runnerId),
-        eb("r.leased_until", "<=", now),
-        // The same rule as `isLeased`.
-        eb("r.leased_until", ">", now + LONGEST_LEASE_MS),
+        isFree(eb.ref("r.leased_until"), leaseTimesAt(now)),
       ]),
     );
   const placed = read

@@ -2,8 +2,9 @@ import { type Selectable, sql } from "kysely";
 import { type Manifest, manifestJson } from "../../crypto/manifests/manifest.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
+import { isLeased } from "../../engine/jobs/leases.ts";
 import { fail } from "../../kernel/errors.ts";
-import { LONGEST_LEASE_MS, MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
+import { MAX_LISTED_TVC_DEPLOYMENTS, MAX_PAGE_BYTES } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { Schema } from "../../storage/schema.ts";
 import { CLEAN_UP_DEPLOYMENT } from "./clean-up.ts";
@@ -139,9 +140,6 @@ export interface Run {
   /** Whether the runner has the quorum key. */
   isProvisioned: boolean;
 }
-
-/** Whether a lease that ends at `until` is valid now. One that ends too late was granted before the clock was set back. */
-export const isLeased = (until: number, now: number): boolean => until > now && until <= now + LONGEST_LEASE_MS;
 
 /** By the ids of those deployments that a server runs now. */
 export async function findRuns(

@@ -6,7 +6,7 @@ import { type StampingKey, stamper } from "../../crypto/make-stamp.ts";
 import { MAX_DENIED_MESSAGE_LENGTH } from "../../kernel/limits.ts";
 import { nonceOfPublicKey } from "../../providers/oidc/nonce.ts";
 import type { ActivityRecord, VoteRecord } from "./rows.ts";
-import { verifyGiven } from "./verify-stamps.ts";
+import { type OpenToken, verifyGiven } from "./verify-stamps.ts";
 
 const key = generateApiKey();
 const other = generateApiKey();
@@ -39,7 +39,15 @@ async function verdictOf(
 ): Promise<string> {
   const record = { status: "ACTIVITY_STATUS_COMPLETED", intent: { intent: {} }, failure: null, ...activity };
   const stamps = isFurther ? { votes: [], further: [given] } : { votes: [given], further: [] };
-  const openToken = async (token: string) => (token === "ours" ? { public_key: key.publicKey } : undefined) as never;
+  const claims = {
+    id: "t",
+    verification_type: "OTP_TYPE_EMAIL",
+    contact: "a@b.example",
+    organization_id: "o",
+    exp: "1",
+  };
+  const openToken: OpenToken = async (token) =>
+    token === "ours" ? { ...claims, public_key: key.publicKey } : undefined;
   const [verified] = await verifyGiven(record as ActivityRecord, stamps, openToken);
   return verified?.verdict ?? "";
 }

@@ -2,12 +2,7 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from "kysely";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
-import {
-  JOB_STOP_DEADLINE_MS,
-  LONGEST_LEASE_MS,
-  MAX_CONNECTIONS,
-  MAX_CONNECTIONS_PER_HOST,
-} from "../../kernel/limits.ts";
+import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import { NowAndThen } from "../../kernel/now-and-then.ts";
 import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
@@ -25,6 +20,7 @@ import {
   onNewJobs,
   traceOf,
 } from "./jobs.ts";
+import { isFree, type LeaseTimes, leaseTimesAt } from "./leases.ts";
 import { openJobSecret, type SealedSecret } from "./sealed-secrets.ts";
 
 export interface JobWorkerOptions {
@@ -242,7 +238,7 @@ export class JobWorker {
     const now = clock();
     const gates = this.#fullGates();
     // A read before the write: most of the time nothing is due.
-    const times = { now, latest: now + LONGEST_LEASE_MS };
+    const times = leaseTimesAt(now);
     if (gates.length === 0 && (await this.#select.dueLane(database.read, times)).length === 0) return [];
     const owner = this.#owner;
     const kinds = [...this.#kinds.keys()];
@@ -502,19 +498,15 @@ function isDue(now: number, kinds: readonly string[]): Expression<SqlBool> {
   return job.and([job("j.state", "=", "waiting"), job("j.run_at", "<=", now), job("j.kind", "in", kinds)]);
 }
 
-/** The time, and the latest end of a lease that is granted at that time. */
-type LeaseTimes = { now: number; latest: number };
-
-/** A condition on `job_lanes as l`: it has a due job and no lease, or a lease whose end shows that the clock was set back since. */
-function canBeClaimed({ now, latest }: LeaseTimes, kinds: readonly string[]): Expression<SqlBool> {
+/** A condition on `job_lanes as l`: it has a due job, and nobody has leased it. */
+function canBeClaimed(times: LeaseTimes, kinds: readonly string[]): Expression<SqlBool> {
   const lane = expressionBuilder<Schema & { l: Schema["job_lanes"] }, "l">();
-  const isNobodys = lane.or([lane("l.leased_until", "<=", now), lane("l.leased_until", ">", latest)]);
   const dueJobs = lane
     .selectFrom("jobs as j")
     .select("j.id")
     .whereRef("j.lane", "=", "l.lane")
-    .where(isDue(now, kinds));
-  return lane.and([isNobodys, lane.exists(dueJobs)]);
+    .where(isDue(times.now, kinds));
+  return lane.and([isFree(lane.ref("l.leased_until"), times), lane.exists(dueJobs)]);
 }
 
 type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[number];

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { lstat, opendir } from "node:fs/promises";
+import { lstatSync } from "node:fs";
+import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 
 /** How much a program may keep in its folder. */
@@ -11,6 +12,8 @@ export interface FolderBound {
 }
 
 const BLOCK_BYTES = 512;
+/** Entries read at a time. Between two such portions the health checks of all programs get their turn. */
+const PORTION = 256;
 
 /**
  * How a folder exceeds the bound, as text that follows "it holds". Undefined if it does not. The check stops at the first excess, so that a
@@ -22,10 +25,10 @@ export async function excessIn(folder: string, { bytes, entries }: FolderBound):
   const unread = [folder];
   for (let next = unread.pop(); next !== undefined; next = unread.pop()) {
     try {
-      for await (const entry of await opendir(next)) {
+      for await (const entry of await opendir(next, { bufferSize: PORTION })) {
         const path = join(next, entry.name);
         count += 1;
-        used += await bytesOnDisk(path);
+        used += bytesOnDisk(path);
         if (count > entries) return `more than ${entries} files and folders`;
         if (used > bytes) return `more than ${bytes} bytes`;
         if (entry.isDirectory()) unread.push(path);
@@ -39,27 +42,32 @@ export async function excessIn(folder: string, { bytes, entries }: FolderBound):
   return undefined;
 }
 
-async function bytesOnDisk(path: string): Promise<number> {
+/** At once, because waiting for each entry would take many times as long, and a program with many files would delay the checks of others. */
+function bytesOnDisk(path: string): number {
   try {
-    return (await lstat(path)).blocks * BLOCK_BYTES;
+    return lstatSync(path).blocks * BLOCK_BYTES;
   } catch (error) {
     if (isGone(error)) return 0;
     throw error;
   }
 }
 
-const isGone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
+/** Whether it was removed, or replaced by a file, since its folder was read. */
+const isGone = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 
+/** Node's own `rm` fails on paths that are longer than the system allows. */
+const REMOVE = 'rm -rf "$0"';
 /**
- * Node's own `rm` fails on paths that are longer than the system allows. A program that runs as the same user may also have made folders
- * inaccessible.
+ * For a program that runs as the same user, and may have made folders inaccessible. Root can remove those anyway, and must not change them:
+ * `chmod` could follow a link that a running program puts in its way.
  */
-const REMOVE = 'chmod -R u+rwx "$0"; rm -rf "$0"';
+const UNLOCK_AND_REMOVE = `chmod -R u+rwx "$0"; ${REMOVE}`;
 
 /** Deletes a program's folder, whatever the program has put into it. The folder need not exist. */
 export function removeFolder(folder: string): Promise<void> {
+  const script = process.getuid?.() === 0 ? REMOVE : UNLOCK_AND_REMOVE;
   return new Promise((resolve) => {
-    const child = spawn("/bin/sh", ["-c", REMOVE, folder], { stdio: "ignore" });
+    const child = spawn("/bin/sh", ["-c", script, folder], { stdio: "ignore" });
     child.on("error", () => resolve());
     child.on("exit", () => resolve());
   });
