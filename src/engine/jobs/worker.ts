@@ -1,4 +1,3 @@
-import { type Expression, expressionBuilder, type SqlBool, sql } from "kysely";
 import { backOffMs } from "../../kernel/back-off.ts";
 import { MINUTE_MS } from "../../kernel/durations.ts";
 import { newId } from "../../kernel/ids.ts";
@@ -6,21 +5,23 @@ import { JOB_STOP_DEADLINE_MS, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from 
 import { NowAndThen } from "../../kernel/now-and-then.ts";
 import { outsideSpans, type Tracer } from "../../kernel/spans.ts";
 import type { Signer } from "../../signer/client.ts";
-import type { Transactor } from "../../storage/engine.ts";
-import { prepared, preparedWrite } from "../../storage/prepared.ts";
-import type { Schema } from "../../storage/schema.ts";
 import { type Services, servicesFor, signerFor } from "../services.ts";
-import { areAmong, fullGates, type Gates } from "./gates.ts";
+import { areAmong, fullGates } from "./gates.ts";
+import { JOB_BACK_OFF, type JobKind, type JobResult, type JobSurroundings, onNewJobs, traceOf } from "./jobs.ts";
+import { leaseTimesAt } from "./leases.ts";
 import {
-  enqueue,
-  JOB_BACK_OFF,
-  type JobKind,
-  type JobResult,
-  type JobSurroundings,
-  onNewJobs,
-  traceOf,
-} from "./jobs.ts";
-import { isFree, type LeaseTimes, leaseTimesAt } from "./leases.ts";
+  CLOCK_MOVES_MS,
+  claimLanes,
+  deleteJob,
+  ensureReconciler,
+  type JobRow,
+  type Lane,
+  putForward,
+  renewLease,
+  selectionsOf,
+  updateJob,
+  updatePayload,
+} from "./queue.ts";
 import { openJobSecret, type SealedSecret } from "./sealed-secrets.ts";
 
 export interface JobWorkerOptions {
@@ -55,22 +56,14 @@ const POLL_MS = 500;
 const CLAIM_AT_ONCE = 32;
 const LEASE_MS = 15_000;
 const LONGEST_RUN_MS = 5 * MINUTE_MS;
-/** How far a synchronized clock may be set back, and the clocks of several servers may differ. */
-const CLOCK_MOVES_MS = MINUTE_MS;
 const HUNG = "a job is taken for hung: it runs again on another server, where there is one, and here after a restart";
 /** A lane is released after this many jobs or milliseconds, so that busy and slow lanes do not starve the others. */
 const MAX_JOBS_PER_LEASE = 100;
 const LEASE_TURN_MS = 1000;
-const JOBS_AT_ONCE = 20;
 /** Retries due within this many milliseconds of each other share one timer, which bounds the number of timers between two polls. */
 const SOONER_STEP_MS = 10;
 /** How long a lane pauses after a failure that is not the job's own. */
 const INTERRUPTION_PAUSE_MS = 2000;
-
-interface Lane {
-  lane: string;
-  gate: Gates;
-}
 
 /** A lane that this process is running. */
 interface ActiveLane extends Lane {
@@ -449,39 +442,6 @@ export class JobWorker {
   }
 }
 
-/**
- * Moves waiting jobs that were scheduled by a clock which has been set back since: they keep their delay, counted from now. Resolves to their
- * number.
- */
-async function putForward(tx: Transactor, now: number): Promise<number> {
-  const latest = now + CLOCK_MOVES_MS;
-  const moved = await tx
-    .updateTable("jobs")
-    .set({ run_at: sql<number>`run_at - updated_at + ${now}`, updated_at: now })
-    .where("state", "=", "waiting")
-    .where("run_at", ">", latest)
-    .where("updated_at", ">", latest)
-    .executeTakeFirst();
-  return Number(moved.numUpdatedRows);
-}
-
-async function ensureReconciler(tx: Transactor, kind: JobKind, now: number): Promise<void> {
-  const key = `reconciler:${kind.name}`;
-  const known = await tx.selectFrom("jobs").select("run_at").where("key", "=", key).executeTakeFirst();
-  // Otherwise it is due later than its interval, after failures or because a clock was ahead: run it now.
-  if (known && known.run_at <= now + (kind.everyMs ?? 0)) return;
-  await enqueue(tx, {
-    kind: kind.name,
-    payload: null,
-    lane: key,
-    gate: key,
-    organizationId: null,
-    runAt: now,
-    now,
-    key,
-  });
-}
-
 function outcomeOf({ next, reason }: JobResult): RunOutcome {
   if (next.do === "pause") return "paused";
   if (next.do === "die") return "given_up";
@@ -491,120 +451,6 @@ function outcomeOf({ next, reason }: JobResult): RunOutcome {
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-/** A condition on `jobs as j`: the job is due and of one of these kinds. */
-function isDue(now: number, kinds: readonly string[]): Expression<SqlBool> {
-  const job = expressionBuilder<{ j: Schema["jobs"] }, "j">();
-  return job.and([job("j.state", "=", "waiting"), job("j.run_at", "<=", now), job("j.kind", "in", kinds)]);
-}
-
-/** A condition on `job_lanes as l`: it has a due job, and nobody has leased it. */
-function canBeClaimed(times: LeaseTimes, kinds: readonly string[]): Expression<SqlBool> {
-  const lane = expressionBuilder<Schema & { l: Schema["job_lanes"] }, "l">();
-  const dueJobs = lane
-    .selectFrom("jobs as j")
-    .select("j.id")
-    .whereRef("j.lane", "=", "l.lane")
-    .where(isDue(times.now, kinds));
-  return lane.and([isFree(lane.ref("l.leased_until"), times), lane.exists(dueJobs)]);
-}
-
-type JobRow = Awaited<ReturnType<ReturnType<typeof selectionsOf>["dueJobs"]>>[number];
-
-/** Statements that only see jobs of these kinds: a newer release may run on the same database and have others. */
-const selectionsOf = (kinds: readonly string[]) => ({
-  dueLane: prepared<LeaseTimes>()((db, times) =>
-    db.selectFrom("job_lanes as l").select("l.lane").where(canBeClaimed(times, kinds)).limit(1),
-  ),
-  dueJobs: prepared<{ lane: string; now: number }>()((db, { lane, now }) =>
-    db
-      .selectFrom("jobs as j")
-      .selectAll()
-      .where("j.lane", "=", lane)
-      .where(isDue(now, kinds))
-      .orderBy("j.run_at")
-      .orderBy("j.id")
-      .limit(JOBS_AT_ONCE),
-  ),
-});
-
-const gatesOfLane = sql<string>`' ' || l.gate || ' '`;
-
-/** Leases due lanes, the least recently served first. Skips lanes that another process is claiming. */
-async function claimLanes(
-  tx: Transactor,
-  claim: LeaseTimes & {
-    leaseMs: number;
-    gates: string[];
-    ours: string[];
-    kinds: string[];
-    count: number;
-    owner: string;
-  },
-): Promise<Lane[]> {
-  const { now, leaseMs, gates, ours, kinds, count, owner } = claim;
-  const due = await tx
-    .selectFrom("job_lanes as l")
-    .select("l.lane")
-    .where(canBeClaimed(claim, kinds))
-    .$call((lanes) => gates.reduce((others, gate) => others.where(gatesOfLane, "not like", `% ${gate} %`), lanes))
-    .$if(ours.length > 0, (lanes) => lanes.where("l.lane", "not in", ours))
-    .orderBy("l.leased_until")
-    .limit(count)
-    .$if(tx.kind === "postgres", (lanes) => lanes.forUpdate().skipLocked())
-    .execute();
-  if (due.length === 0) return [];
-  return tx
-    .updateTable("job_lanes")
-    .set({ leased_until: now + leaseMs, owner })
-    .where(
-      "lane",
-      "in",
-      due.map(({ lane }) => lane),
-    )
-    .returning(["lane", "gate"])
-    .execute();
-}
-
-const renewLease = preparedWrite<{ lane: string; owner: string; until: number }>()((db, { lane, owner, until }) =>
-  db
-    .updateTable("job_lanes")
-    .set({ leased_until: until })
-    .where("lane", "=", lane)
-    .where("owner", "=", owner)
-    .returning("lane"),
-);
-
-const deleteJob = preparedWrite<{ id: string; readAt: number }>()((db, { id, readAt }) =>
-  db.deleteFrom("jobs").where("id", "=", id).where("updated_at", "=", readAt).returning("id"),
-);
-
-const updateJob = preparedWrite<{
-  id: string;
-  readAt: number;
-  state: "waiting" | "dead";
-  runAt: number;
-  attempts: number;
-  lastError: string | null;
-  now: number;
-}>()((db, row) =>
-  db
-    .updateTable("jobs")
-    .set({
-      state: row.state,
-      run_at: row.runAt,
-      attempts: row.attempts,
-      last_error: row.lastError,
-      updated_at: row.now,
-    })
-    .where("id", "=", row.id)
-    .where("updated_at", "=", row.readAt)
-    .returning("id"),
-);
-
-const updatePayload = preparedWrite<{ id: string; readAt: number; payload: string }>()((db, { id, readAt, payload }) =>
-  db.updateTable("jobs").set({ payload }).where("id", "=", id).where("updated_at", "=", readAt).returning("id"),
-);
 
 /** The trace context of a job; undefined if its payload cannot be parsed, which the run itself will report. */
 function traceparentOf({ payload }: JobRow): string | undefined {
