@@ -6,6 +6,7 @@ import module from "node:module";
 import { fileURLToPath } from "node:url";
 
 const MIN_MAJOR = 24;
+const PARENT_CHECK_MS = 500;
 const inPackage = (path) => new URL(`../${path}`, import.meta.url);
 
 if (Number(process.versions.node.split(".")[0]) < MIN_MAJOR) await runUnderPinnedNode();
@@ -31,8 +32,13 @@ async function runUnderPinnedNode() {
   }
   const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
   const child = spawn(pinned, args, { stdio: ["inherit", "inherit", "inherit", "ipc"] });
+  let isTold = false;
   // As messages: a terminal or a supervisor may have sent the signal to the child as well, which can then tell them apart.
-  const pass = (signal) => child.connected && child.send(signal);
+  const pass = (signal) => {
+    isTold = true;
+    if (child.connected) child.send(signal);
+  };
+  onEndOfNpx(() => isTold || pass("SIGTERM"));
   const signals = ["SIGTERM", "SIGINT", "SIGHUP"];
   for (const signal of signals) process.on(signal, pass);
   const [code, endedBy] = await new Promise((resolve) => child.once("exit", (...how) => resolve(how)));
@@ -43,6 +49,7 @@ async function runUnderPinnedNode() {
 
 async function run() {
   if (process.send) hearPassedSignals();
+  else onEndOfNpx(() => raise("SIGTERM"));
   // Not in the shared folder for temporary files: what is cached there is code.
   module.enableCompileCache(fileURLToPath(inPackage("node_modules/.cache/keystead")));
   const source = inPackage("src/main/cli.ts");
@@ -51,8 +58,27 @@ async function run() {
 
 /** Under an older Node: what it is told comes as messages, and its own end as the end of the channel. */
 function hearPassedSignals() {
-  const raise = (signal) => process.emit(signal, signal) || process.kill(process.pid, signal);
   process.on("message", raise);
   process.on("disconnect", () => raise("SIGTERM"));
   process.channel.unref();
+}
+
+/** As if the signal had been passed on, which counts as one with a signal that this process received itself. */
+function raise(signal) {
+  if (!process.emit(signal, signal)) process.kill(process.pid, signal);
+}
+
+/**
+ * npx runs a command in a shell and passes signals to that shell only, which ends and leaves the command running. So the end of the shell
+ * counts as SIGTERM.
+ */
+function onEndOfNpx(stop) {
+  if (process.env.npm_command !== "exec") return;
+  const shell = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(timer);
+    stop();
+  }, PARENT_CHECK_MS);
+  timer.unref();
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { version } from "../../src/main/version.ts";
 import { type ProcessOptions, spawnKeystead, startServerProcess, temporaryFolder } from "../support/server-process.ts";
@@ -44,5 +44,14 @@ describe("under an older Node, without a word on stderr,", () => {
     assert.equal((await server.root.read("whoami")).organizationId, server.credentials.organizationId);
     assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
     assert.equal(server.stderr(), "");
+  });
+
+  it("serve stops when the npx that started it is told to stop", {
+    skip: node === undefined && "there is no older Node on the PATH",
+  }, async () => {
+    const settings = { PATH: [dirname(node as string), process.env.PATH].join(delimiter) };
+    const server = await startServerProcess({ dataDir: temporaryFolder(), byNpx: true, settings });
+    await server.end("SIGTERM");
+    assert.match(server.stdout(), /"msg":"stopped"/);
   });
 });

@@ -128,6 +128,13 @@ describe("a server that is told to stop", { concurrency: true }, () => {
     assert.match(server.stdout(), /"delayMs":1000,"msg":"stopping"[\s\S]*"msg":"stopped"/);
   });
 
+  it("ends in good order when the npx that started it is told to stop", async () => {
+    const server = await startServerProcess({ dataDir: temporaryFolder(), byNpx: true });
+    // Resolves once nobody is left who could write to its output.
+    await server.end("SIGTERM");
+    assert.match(server.stdout(), /"msg":"stopped"/);
+  });
+
   it("ends in good order where a disk that takes no writes keeps what is to go", async () => {
     const dataDir = temporaryFolder();
     const server = await startServerProcess({ dataDir });

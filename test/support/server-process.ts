@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -47,6 +47,8 @@ export interface ProcessOptions {
   program?: string;
   /** Lets the command believe that what it prints is seen on a terminal. */
   onTerminal?: boolean;
+  /** Runs `npx keystead` in a folder where it is installed; signals go to npx. */
+  byNpx?: boolean;
   /** Lets the command believe that it runs on Node 20; it hands over to the installed Node 24. */
   onOlderNode?: boolean;
 }
@@ -77,12 +79,14 @@ export function spawnKeystead(args: readonly string[], options: ProcessOptions =
         : [KEYSTEAD]),
     ...args,
   ];
-  const [file, ...rest] = options.shellPrefix
-    ? ["/bin/sh", "-c", `${options.shellPrefix}; exec "$0" "$@"`, ...command]
-    : command;
+  const [file, ...rest] = options.byNpx
+    ? ["npx", "keystead", ...args]
+    : options.shellPrefix
+      ? ["/bin/sh", "-c", `${options.shellPrefix}; exec "$0" "$@"`, ...command]
+      : command;
   const child = spawn(file as string, rest, {
     stdio: ["ignore", "pipe", "pipe"],
-    cwd: tmpdir(),
+    cwd: options.byNpx ? installedFolder() : tmpdir(),
     env: { PATH, HOME, ...options.settings },
   });
   const output = { stdout: "", stderr: "" };
@@ -105,6 +109,15 @@ export function spawnKeystead(args: readonly string[], options: ProcessOptions =
       return exited;
     },
   };
+}
+
+/** A folder in which npx finds the command. */
+function installedFolder(): string {
+  const folder = temporaryFolder();
+  const commands = join(folder, "node_modules", ".bin");
+  mkdirSync(commands, { recursive: true });
+  symlinkSync(KEYSTEAD, join(commands, "keystead"));
+  return folder;
 }
 
 /** When the process is gone and everything it wrote was read. */
