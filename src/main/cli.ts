@@ -221,7 +221,7 @@ withConfig(
     const kind = serviceKeys.find(({ purpose }) => purpose === name);
     if (kind === undefined) {
       const known = inWords(serviceKeys.map(({ purpose }) => purpose));
-      throw new StartProblem(`there is no service key ${name}; known are ${known}`);
+      throw new StartProblem(`there is no service key ${name}; the known ones are ${known}`);
     }
     await withInstallation(await readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened, clock) => {
       printJson({ keyId: await rotateServiceKey(opened, kind, clock()) });

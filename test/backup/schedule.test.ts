@@ -172,7 +172,10 @@ it("a schedule that cannot be is refused at the start", () => {
   refused({ ...right, directory: "backups" }, /bad value for `backup`: `directory` must be an absolute path/);
   refused({ ...right, every: 1 }, /bad value for `backup`: `backup\.every` must be an integer from 60 to 2592000/);
   refused({ ...right, keep: 0 }, /bad value for `backup`/);
-  refused({ ...right, often: true }, /`backup\.often` is unknown; known are every, keep, directory, encryptTo/);
+  refused(
+    { ...right, often: true },
+    /`backup\.often` is unknown; the known ones are every, keep, directory, encryptTo/,
+  );
   refused({ ...right, encryptTo: "age1nobody" }, /`encryptTo`: the recipient must be one of age/);
   refused(right, /a database in memory cannot be backed up/, { DATABASE_URL: "sqlite::memory:" });
 });

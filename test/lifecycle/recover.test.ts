@@ -88,7 +88,7 @@ for (const engine of engines) {
       ] as const) {
         const settings = { KEYSTEAD_RECOVERY: "", [name]: value };
         const expected = new RegExp(
-          `recover is switched off: this runs in a container \\(the variable ${name} is set\\); set KEYSTEAD_RECOVERY=true`,
+          `recover is switched off: this process runs in a container \\(the variable ${name} is set\\); set KEYSTEAD_RECOVERY=true`,
         );
         await refuses(expected, options, settings);
       }

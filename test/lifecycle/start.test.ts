@@ -29,12 +29,12 @@ describe("settings that are wrong stop the start", { concurrency: 2 }, () => {
   const cases: Record<string, { settings: Record<string, string>; expected: RegExp }> = {
     "an unknown variable": {
       settings: { KEYSTEAD_PROT: "8080" },
-      expected: /unknown setting KEYSTEAD_PROT; known are .*KEYSTEAD_PORT/,
+      expected: /unknown setting KEYSTEAD_PROT; the known ones are .*KEYSTEAD_PORT/,
     },
     "a port beyond the last": { settings: { KEYSTEAD_PORT: "65536" }, expected: /bad value for KEYSTEAD_PORT/ },
     "an unknown key in the file": {
       settings: { KEYSTEAD_CONFIG: configFile('{"prot":8080}') },
-      expected: /unknown setting `prot`; known are .*port/,
+      expected: /unknown setting `prot`; the known ones are .*port/,
     },
     "a database of another kind": {
       settings: { DATABASE_URL: "mysql://user:secret-password@localhost/keys" },
@@ -297,7 +297,7 @@ describe("the command line beside a running server", () => {
     assert.deepEqual([code, stdout], [1, ""]);
     assert.match(
       stderr,
-      /^keystead: there is no service key bogus; known are [a-zA-Z]+(, [a-zA-Z]+)+ and [a-zA-Z]+\n$/,
+      /^keystead: there is no service key bogus; the known ones are [a-zA-Z]+(, [a-zA-Z]+)+ and [a-zA-Z]+\n$/,
     );
   });
 
