@@ -273,7 +273,9 @@ function settingsPage(): string {
       code(name),
       defaults[name] === undefined ? "" : code(String(defaults[name])),
       settingType(schema),
-      cell(`${schema.description ?? ""}${isSecret(name) ? ` It can be provided as a file: \`${variables[name]}_FILE\`.` : ""}`),
+      cell(
+        `${schema.description ?? ""}${isSecret(name) ? ` It can be provided as a file: \`${variables[name]}_FILE\`.` : ""}`,
+      ),
     ]);
   const inFile = settings.filter(([name]) => variables[name] === undefined);
   return page(

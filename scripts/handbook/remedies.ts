@@ -17,10 +17,10 @@ const remedies: Partial<Record<ErrorCode, string>> = {
     "Send the stamp as the published stampers make it: base64url of JSON with `publicKey`, `signature` and `scheme`.",
   PUBLIC_KEY_NOT_FOUND:
     "The key does not, or no longer, belong to a user there. Name the organization that the user is in, or sign in again if it was a session's key.",
-  CREDENTIAL_NOT_FOUND: "The passkey does not, or no longer, belong to a user there. Name the organization that the user is in.",
+  CREDENTIAL_NOT_FOUND:
+    "The passkey does not, or no longer, belong to a user there. Name the organization that the user is in.",
   API_KEY_EXPIRED: "Sign in again, or create a new API key.",
-  API_KEY_SIGNATURE_INVALID:
-    "Stamp exactly the bytes that are sent: a body that is serialized again may differ.",
+  API_KEY_SIGNATURE_INVALID: "Stamp exactly the bytes that are sent: a body that is serialized again may differ.",
   WEBAUTHN_SIGNATURE_INVALID:
     "Stamp exactly the bytes that are sent, on a page with an origin that the organization allows.",
   OTP_INVALID: "Check the code, or request a new one.",
@@ -38,8 +38,7 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   ACTIVITY_DECIDED: "If it is still wanted, submit it again with a new `timestampMs`.",
   POLICY_CONDITION_INVALID:
     "The reason names the place. See [the policy language](../guide/policy-language.md) and the [facts](policy-facts.md).",
-  POLICY_CONSENSUS_INVALID:
-    "The reason names the place. A consensus can use only `approvers` and `credentials`.",
+  POLICY_CONSENSUS_INVALID: "The reason names the place. A consensus can use only `approvers` and `credentials`.",
   POLICY_TIME_INVALID:
     "The reason names the place. See `Timestamp` and `CronSpan` under [Time](../guide/policy-language.md#time).",
   RATE_LIMITED: "Wait as long as the header `Retry-After` says. Operators set the [rates](settings.md).",
