@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript that every Node since 20 can read: it finds a Node that can run the rest.
+// Plain JavaScript that every version of Node since 20 can run. It finds a Node that can run the rest.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import module from "node:module";
@@ -12,7 +12,7 @@ const inPackage = (path) => new URL(`../${path}`, import.meta.url);
 if (Number(process.versions.node.split(".")[0]) < MIN_MAJOR) await runUnderPinnedNode();
 else await run();
 
-/** The Node that is installed as one of our dependencies; undefined on platforms that have none. */
+/** The Node that is installed as one of our dependencies; undefined on platforms without one. */
 function pinnedNode() {
   try {
     return module.createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`);
@@ -25,15 +25,15 @@ async function runUnderPinnedNode() {
   const pinned = pinnedNode();
   if (pinned === undefined) {
     process.stderr.write(
-      `keystead needs Node ${MIN_MAJOR} or newer; this is ${process.version}, and the Node that comes with it is not installed. ` +
-        `Install Node ${MIN_MAJOR}, or install again without leaving out optional dependencies\n`,
+      `keystead needs Node ${MIN_MAJOR} or newer; this is ${process.version}, and the Node that comes with Keystead is not installed. ` +
+        `Install Node ${MIN_MAJOR}, or reinstall Keystead with its optional dependencies\n`,
     );
     process.exit(1);
   }
   const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2)];
   const child = spawn(pinned, args, { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   let isTold = false;
-  // As messages: a terminal or a supervisor may have sent the signal to the child as well, which can then tell them apart.
+  // Signals are forwarded as messages, so that the child can tell them from those that a terminal or a supervisor sent it directly.
   const pass = (signal) => {
     isTold = true;
     if (child.connected) child.send(signal);
@@ -50,13 +50,13 @@ async function runUnderPinnedNode() {
 async function run() {
   if (process.send) hearPassedSignals();
   else onEndOfNpx(() => raise("SIGTERM"));
-  // Not in the shared folder for temporary files: what is cached there is code.
+  // The cache contains code, so it must not be in the shared folder for temporary files.
   module.enableCompileCache(fileURLToPath(inPackage("node_modules/.cache/keystead")));
   const source = inPackage("src/main/cli.ts");
   await import(existsSync(source) ? source.href : inPackage("dist/main/cli.js").href);
 }
 
-/** Under an older Node: what it is told comes as messages, and its own end as the end of the channel. */
+/** Under an older Node, the parent forwards signals as messages. When the parent ends, the channel closes. */
 function hearPassedSignals() {
   process.on("message", raise);
   process.on("disconnect", () => raise("SIGTERM"));

@@ -62,7 +62,7 @@ try {
       await take(page, "overview", 1200, 760);
       await take(page, "phone", 390, 760);
       await page.setViewportSize({ width: 1200, height: 760 });
-      await page.getByRole("region", { name: "Waits for you" }).getByRole("link", { name: "Create wallet" }).click();
+      await page.getByRole("region", { name: "Waiting for you" }).getByRole("link", { name: "Create wallet" }).click();
       await page.getByText("Your approval counts").waitFor();
       await take(page, "activity", 1200, 760);
       await page.goto(`${stage.url}/#/wallets/${walletId}`);
@@ -72,13 +72,13 @@ try {
       await goTo(page, "Policies");
       await page.getByRole("link", { name: "Two make wallets" }).click();
       await openedPage(page, "Two make wallets");
-      await page.getByRole("combobox", { name: "Take one that happened" }).click();
+      await page.getByRole("combobox", { name: "Use an earlier one" }).click();
       await page
         .getByRole("option", { name: /^Create wallet/ })
         .first()
         .click();
       await page.getByRole("button", { name: "Simulate" }).click();
-      await page.getByText(/By the policies as they are saved/).waitFor();
+      await page.getByText(/With the saved policies/).waitFor();
       await take(page, "policy", 1280, 900);
     },
     { isSignedOut: true },

@@ -307,17 +307,17 @@ for (const scheme of Object.keys(schemes) as EcdsaScheme[]) {
     [
       "the scheme twice",
       base64Url(`{"scheme":"${prefix}ED25519",${JSON.stringify(fields).slice(1)}`),
-      "`scheme` is there twice",
+      "`scheme` occurs twice",
     ],
     [
       "the key twice, once escaped",
       base64Url(`{"publicKe\\u0079":"00",${JSON.stringify(fields).slice(1)}`),
-      "`publicKey` is there twice",
+      "`publicKey` occurs twice",
     ],
     [
       "a key twice further down",
       base64Url(`{"x":{"a":1,"a":2},${JSON.stringify(fields).slice(1)}`),
-      "`a` is there twice",
+      "`a` occurs twice",
     ],
     ["__proto__", base64Url(`{"__proto__":${JSON.stringify(fields)}}`), "`__proto__`"],
     [

@@ -5,7 +5,7 @@ import { QRCodeSVG } from "qrcode.react";
 import { useState } from "react";
 import { createRoot } from "react-dom/client";
 
-/** Signs up with a passkey or a code by mail, and has the user receive, sign and export, all on the wallet kit. */
+/** Signs up with a passkey or a code by mail, and lets the user receive, sign and export, all with the wallet kit. */
 
 const settings = await (await fetch("settings.json")).json();
 
@@ -31,7 +31,7 @@ const customWallet = {
   ],
 };
 
-/** Runs what a button is for, one thing at a time, and keeps what went wrong. */
+/** Runs a button's action, one at a time, and keeps the error. */
 function useTask() {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
@@ -140,9 +140,9 @@ function Wallet() {
     const { r, s, v } = await handleSignMessage({
       message: "hello",
       walletAccount: account,
-      // As EIP-191 has it, and wallets check it.
+      // In the form of EIP-191, which wallets check.
       addEthereumPrefix: true,
-      // The kit's page of success would fetch an animation from lottie.host.
+      // The kit's success page would fetch an animation from lottie.host.
       successPageDuration: 0,
     });
     setSignature(`0x${r}${s}${(27 + Number.parseInt(v, 16)).toString(16)}`);

@@ -25,7 +25,7 @@ const { output } = await build({
   build: { write: false, target: "es2022", chunkSizeWarningLimit: 100_000 },
 });
 
-// The app trusts what its own server found; over a network, ask by TLS.
+// The app trusts what its own server found. Over a network, use TLS.
 const { serviceKeys } = await (await fetch(`${service}/.well-known/keystead.json`)).json();
 const settings = { service, authProxy, organizationId, configId, otpKey: serviceKeys.otp[0].publicKey };
 
@@ -35,7 +35,7 @@ files.set("/settings.json", JSON.stringify(settings));
 
 const types = { ".js": "text/javascript; charset=utf-8", ".css": "text/css", ".json": "application/json" };
 const origins = [service, authProxy].map((url) => new URL(url).origin).join(" ");
-/** The kit writes style elements of its own, and would fetch an animation from lottie.host: this lets it ask nobody but your server. */
+/** The kit adds its own style elements, and would fetch an animation from lottie.host. This lets it contact only your server. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,15 +1,15 @@
 import { registerPasskey, stampWithPasskey } from "./passkey.js";
 
-/** Signs up through the auth proxy, and makes a wallet by an activity that the passkey stamps. */
+/** Signs up through the auth proxy, and creates a wallet with an activity that the passkey stamps. */
 
-/** Awaited where it is used: whoever is fast finds the forms listened to. */
+/** Awaited only where it is used, so that the forms have their listeners even if somebody is fast. */
 const settings = fetch("settings.json").then((response) => response.json());
 
 /** Who signed up in this browser: `{userName, organizationId, credentialId}`. None of it is secret. */
 const REMEMBERED = "signed up";
 const remembered = () => JSON.parse(localStorage.getItem(REMEMBERED) ?? "null");
 
-/** Makes an organization with one user, whose only credential is a new passkey. */
+/** Creates an organization with one user, whose only credential is a new passkey. */
 async function signUp(userName) {
   const { configId } = await settings;
   const authenticator = await registerPasskey(userName);
@@ -21,7 +21,7 @@ async function signUp(userName) {
   return { userName, organizationId, credentialId: authenticator.attestation.credentialId };
 }
 
-/** Submits an activity that the user stamps; gives its result. */
+/** Submits an activity that the user stamps, and returns its result. */
 async function submit(path, parameters, { organizationId, credentialId }) {
   const body = JSON.stringify({
     type: `ACTIVITY_TYPE_${path.toUpperCase()}`,
@@ -67,7 +67,7 @@ function show() {
   element("who").textContent = user?.userName ?? "";
 }
 
-/** Runs what a form is for, one thing at a time, and tells what came of it. */
+/** Runs a form's action, one at a time, and shows the outcome. */
 function onSubmit(id, act) {
   const form = element(id);
   form.addEventListener("submit", async (event) => {

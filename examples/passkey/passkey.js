@@ -1,9 +1,9 @@
-/** Passkeys as the API has them: what registers one, and what stamps a request with it. WebAuthn Level 3, without a library. */
+/** Passkeys in the form of the API: registering one, and stamping a request with it. WebAuthn Level 3, without a library. */
 
 const ES256 = -7;
 const RS256 = -257;
 
-/** What browsers call the ways to an authenticator; the API has no name for others. */
+/** The transports of authenticators, by their names in browsers; the API has no names for others. */
 const transports = {
   ble: "AUTHENTICATOR_TRANSPORT_BLE",
   hybrid: "AUTHENTICATOR_TRANSPORT_HYBRID",
@@ -53,7 +53,7 @@ export async function stampWithPasskey(body, credentialId) {
   const { rawId, response } = await navigator.credentials.get({
     publicKey: {
       rpId: location.hostname,
-      // The digest in hexadecimal digits, as text: that is what the service expects to have been signed.
+      // The service expects the signature to be over the digest's hexadecimal digits, as text.
       challenge: new TextEncoder().encode(await sha256Hex(body)),
       allowCredentials: [{ type: "public-key", id: fromBase64url(credentialId) }],
       userVerification: "preferred",

@@ -16,7 +16,7 @@ import { activityParams, keywords, namespaces } from "../../src/policy/schema.ts
 import { type Type, typeName } from "../../src/policy/types.ts";
 import { remedyOf } from "./remedies.ts";
 
-/** The references of the handbook, made from the declarations that the server runs by: nobody edits them. */
+/** The reference pages of the handbook. They are generated from the declarations that the server uses, and are never edited. */
 
 /** Markdown by path below `docs/`. */
 export async function referencePages(): Promise<Map<string, string>> {
@@ -30,7 +30,7 @@ export async function referencePages(): Promise<Map<string, string>> {
   ]);
 }
 
-/** Text for a cell of a table, in which a bar would end it and `<` begin a tag. */
+/** Text for a table cell, in which a bar would end the cell and `<` would begin a tag. */
 const cell = (text: string): string => text.replace(/\s+/g, " ").replaceAll("|", "\\|").replaceAll("<", "&lt;").trim();
 const code = (text: string): string => `\`${text.replaceAll("|", "\\|")}\``;
 
@@ -72,9 +72,9 @@ interface Document {
 }
 
 const JSON_TYPE = "application/json";
-/** Levels of fields that a table shows; the OpenAPI document has the rest. */
+/** The levels of fields that a table shows; the rest are in the OpenAPI document. */
 const MAX_LEVELS = 3;
-/** Values of an enumeration that a table names. */
+/** The number of values of an enumeration that a table lists. */
 const MAX_VALUES = 8;
 
 const slugOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
@@ -92,7 +92,7 @@ async function operationPages(): Promise<[path: string, text: string][]> {
   }));
   const index = page(
     "Operations",
-    "Every operation of the API. The types of all fields, and those of answers, are in the OpenAPI document that a server has at `/openapi.json` and shows at `/docs`.",
+    "Every operation of the API. The types of all fields, including those of answers, are in the OpenAPI document, which a server provides at `/openapi.json` and displays at `/docs`.",
     ...groups.flatMap(({ name, operations }) => [
       `## ${name}`,
       table(
@@ -126,16 +126,16 @@ function operationParts(
     `## ${operationId}`,
     `${code(`POST ${path}`)}. ${description}`,
     ...(types.length === 0 ? [] : [`Activity types: ${types.map((type) => code(String(type))).join(", ")}.`]),
-    ...(rows.length === 0 ? ["It takes no fields of its own."] : [table(["Field", "Type", "What it is"], rows)]),
+    ...(rows.length === 0 ? ["It has no fields of its own."] : [table(["Field", "Type", "Description"], rows)]),
     ...(example === undefined ? [] : ["Request:", fenced(example)]),
     ...(answer === undefined ? [] : ["Answer:", fenced(shortened(answer))]),
   ];
 }
 
-/** Not highlighted: there is a lot of it, and every word would be an element of its own. */
+/** Not highlighted, because there is a lot of it and every word would become its own element. */
 const fenced = (value: unknown): string => `\`\`\`text\n${JSON.stringify(value, null, 2)}\n\`\`\``;
 
-/** An activity shows who voted and the request as it came; here it is what came of it that is looked for. */
+/** An activity contains its votes and the request itself, but here readers look for its result. */
 function shortened(answer: unknown): unknown {
   const { activity } = answer as { activity?: Record<string, unknown> };
   if (activity === undefined) return answer;
@@ -199,7 +199,7 @@ function errorsPage(): string {
   ]);
   return page(
     "Errors",
-    "Every error that a client can meet, under the name that logs and metrics have for it. The text is `message` of the answer's body, with a fact in place of each `{name}`. An error changes nothing, whatever it is.",
+    "Every error that a client can get, by the name that logs and metrics use. The text is the `message` in the answer's body, with a value in place of each `{name}`. A request that fails changes nothing.",
     ...parts,
   );
 }
@@ -223,10 +223,10 @@ function policyFactsPage(): string {
   ]);
   return page(
     "Policy facts",
-    "Everything that an expression of a policy can ask about, with its type. What the types can do, and when a fact is there, is told by [the policy language](../guide/policy-language.md). `[]` stands for each entry of a list.",
+    "All facts that the expressions of a policy can use, with their types. [The policy language](../guide/policy-language.md) describes what the types can do, and when a fact exists. `[]` stands for each entry of a list.",
     ...sections,
     "## Parameters of activities",
-    "What `activity.params` has, by the activity's type; a type that is not here has none.",
+    "The fields of `activity.params`, by activity type. A type that is not listed has none.",
     table(["Activity type", "Fields"], params),
   );
 }
@@ -273,18 +273,20 @@ function settingsPage(): string {
       code(name),
       defaults[name] === undefined ? "" : code(String(defaults[name])),
       settingType(schema),
-      cell(`${schema.description ?? ""}${isSecret(name) ? ` A file may hold it: \`${variables[name]}_FILE\`.` : ""}`),
+      cell(
+        `${schema.description ?? ""}${isSecret(name) ? ` It can be provided as a file: \`${variables[name]}_FILE\`.` : ""}`,
+      ),
     ]);
   const inFile = settings.filter(([name]) => variables[name] === undefined);
   return page(
     "Settings",
-    "Every setting. A variable of the environment goes before the configuration file (`--config`, `KEYSTEAD_CONFIG`), which has the same settings as JSON under the names of the second column. An unknown or bad setting is refused at the start, by name.",
-    table(["Variable", "In the file", "Unless set", "Type", "What it is"], rows),
-    "## In the file alone",
+    "All settings. An environment variable overrides the configuration file (`--config`, `KEYSTEAD_CONFIG`), which contains the same settings as JSON under the names in the second column. If a setting is unknown or invalid, the server does not start, and says which one it is.",
+    table(["Variable", "In the file", "Default", "Type", "Description"], rows),
+    "## Only in the file",
     ...inFile.flatMap(([name, schema]) => [
       `### ${name}`,
       ...(schema.description === undefined ? [] : [cell(schema.description)]),
-      table(["Setting", "Type", "What it is"], nestedSettings(name, schema)),
+      table(["Setting", "Type", "Description"], nestedSettings(name, schema)),
     ]),
   );
 }
@@ -319,7 +321,7 @@ const innerSettings = (prefix: string, schema: SettingSchema): string[][] => [
   ...(schema.anyOf ?? []).flatMap((each) => innerSettings(prefix, each)),
 ];
 
-/** What a server that was told nothing goes by. */
+/** The settings of a server that is given none. */
 function defaultsOfSettings(): Record<string, unknown> {
   const { connections, rates, authProxy, seedCache, jobs, webhooks, shutdownDelayMs, ...rest } = loadConfig({});
   const plain = Object.entries(rest).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
@@ -351,14 +353,14 @@ interface DescribedMetric {
   labelNames?: readonly string[];
 }
 
-/** Some figures exist with one database alone. */
+/** Some metrics exist only with one of the databases. */
 const DATABASES = [
   { kind: "sqlite", databaseUrl: "sqlite::memory:" },
   { kind: "postgres", databaseUrl: "postgres:" },
 ];
 
 function metricsPage(): string {
-  // They are asked for figures by a scrape alone, and there is none here.
+  // Only a scrape reads figures from these, and there is none here.
   const nobody = undefined as never;
   const all = DATABASES.flatMap(({ kind, databaseUrl }) => {
     const { registry } = createMetrics("");
@@ -374,9 +376,9 @@ function metricsPage(): string {
   const described = [...new Map(all.map((metric) => [metric.name, metric])).values()];
   return page(
     "Metrics",
-    "What `GET /metrics` on the administrators' port tells Prometheus. No label holds anything that identifies a customer. [Operating](../guide/operating.md) says what to watch.",
+    "The metrics for Prometheus at `GET /metrics` on the admin port. No label contains anything that identifies a customer. [Operating](../guide/operating.md) describes what to watch.",
     table(
-      ["Metric", "Kind", "Labels", "What it is"],
+      ["Metric", "Kind", "Labels", "Description"],
       described.map(({ name, help, type, labelNames = [] }) => [
         code(name),
         type,
@@ -392,7 +394,7 @@ function metricsPage(): string {
 function limitsPage(): string {
   const source = readFileSync(new URL("../../src/kernel/limits.ts", import.meta.url), "utf8");
   const values = limits as unknown as Record<string, unknown>;
-  // One comment may be on all that follow it up to an empty line.
+  // One comment may apply to all constants up to the next empty line.
   const rows = source.split(/\n\n|(?=\/\*\*)/).flatMap((block) => {
     const [, comment = ""] = /^\/\*\*((?:(?!\*\/)[\s\S])*)\*\//.exec(block.trim()) ?? [];
     const names = [...block.matchAll(/^export const ([A-Z0-9_]+)\b/gm)].map(([, name]) => name as string);
@@ -400,8 +402,8 @@ function limitsPage(): string {
   });
   return page(
     "Limits",
-    "Every bound of the service, as the source has it. [Limits](../guide/limits.md) says by topic what a client meets, and what happens beyond each.",
-    table(["Name", "Value", "What it bounds"], rows),
+    "All limits of the service, as defined in the source. [Limits](../guide/limits.md) describes by topic the limits that clients encounter, and what happens beyond them.",
+    table(["Name", "Value", "Description"], rows),
   );
 }
 

@@ -67,7 +67,7 @@ export function authProxy(options: AuthProxyOptions): Mount {
   const takeToken = (address: string | undefined) => {
     if (perSecond === 0) return;
     const seconds = buckets.take(networkOf(address ?? ""), 1);
-    if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many requests of this address" }, seconds);
+    if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many requests from this address" }, seconds);
   };
   const bounds: Bounds = { takeToken, codes: new CodeLimits(options.codesPerHour, elapsed), equals: new OneAtATime() };
   return { routes: options.calls.map((call) => routeOf(call, options, bounds)), echoedOriginBelow: PROXY_PREFIX };

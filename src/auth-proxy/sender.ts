@@ -96,6 +96,6 @@ function forPeople(error: unknown, isOfAnother: boolean): unknown {
   }
   if (error.code === "OAUTH2_CREDENTIAL_REFUSED") return new KeysteadError("AUTH_PROXY_CLIENT_REFUSED", {}, []);
   if (error.code !== "PERMISSION_DENIED") return error;
-  const reason = "The organization's policies do not let its auth proxy do this.";
+  const reason = "The organization's policies do not allow its auth proxy to do this.";
   return new KeysteadError("PERMISSION_DENIED", { reason }, []);
 }

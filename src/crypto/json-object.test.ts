@@ -17,8 +17,8 @@ test("every fault is told in the caller's own error, without words about a reque
     "[{}]": "it is not a JSON object",
     '"text"': "it is not a JSON object",
     '"\\u0000"': "the value holds a NUL character",
-    '{"a":1,"a":1}': "`a` is there twice in one object",
-    '{"a: b":1,"a: b":1}': "`a: b` is there twice in one object",
+    '{"a":1,"a":1}': "`a` occurs twice in one object",
+    '{"a: b":1,"a: b":1}': "`a: b` occurs twice in one object",
   };
   for (const [json, message] of Object.entries(reasons)) {
     assert.throws(() => parseJsonObject(Buffer.from(json), refuse), { message });

@@ -94,7 +94,8 @@ export class Admission {
   refuseFailing(address: string | undefined, credentialKey: string): void {
     if (this.#rates.failures === 0 || this.#verified.get(senderOf(address, credentialKey))) return;
     const seconds = this.#failures.secondsUntilOne(originOf(address));
-    if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many of this address failed to authenticate" }, seconds);
+    if (seconds > 0)
+      failForNow("RATE_LIMITED", { reason: "too many requests from this address failed to authenticate" }, seconds);
   }
 
   /** Counts a request that failed before its sender was known, unless the server or an IP allowlist was the reason. */
@@ -111,7 +112,8 @@ export class Admission {
   countDenial(organizationId: string, userId: string): void {
     const { ofOrganizations, ofUsers } = this.#denials;
     const seconds = ofUsers.take(`${organizationId} ${userId}`, 1) || ofOrganizations.take(organizationId, 1);
-    if (seconds > 0) failForNow("RATE_LIMITED", { reason: "too many activities were denied; this one too" }, seconds);
+    if (seconds > 0)
+      failForNow("RATE_LIMITED", { reason: "too many activities were denied, including this one" }, seconds);
   }
 
   /**

@@ -21,7 +21,8 @@ export function claimedOrganizationId(body: Buffer): string {
   const id = findStringMember(body, "organizationId");
   if (id !== undefined) return isId(id) ? id : fail("ORGANIZATION_ID_MALFORMED", {});
   if (body.length <= LARGE_JSON_BYTES) return organizationIdOf(objectOf(body, parseJson(body)));
-  const reason = "a large one must have a member `organizationId` at its top, before any name with an escape in it";
+  const reason =
+    "a large body must have the member `organizationId` at its top level, before any name that contains an escape";
   return fail("BODY_INVALID", { reason });
 }
 
@@ -34,7 +35,7 @@ export async function parseBody(body: Buffer, organizationId: string): Promise<R
   const object = objectOf(body, await parseJsonInTurns(body));
   if (body.length > LARGE_JSON_BYTES) await nextTurn();
   if (organizationIdOf(object) === organizationId) return object;
-  return fail("FIELD_INVALID", { field: "organizationId", reason: "can be read in two ways" });
+  return fail("FIELD_INVALID", { field: "organizationId", reason: "is ambiguous" });
 }
 
 function objectOf(body: Buffer, parsed: unknown): Record<string, unknown> {
@@ -75,7 +76,7 @@ export async function parseSubmission(
   checkLiveness(stringOf(body, "timestampMs"), now);
   const { parameters, generateAppProofs } = parametersOf(body);
   if (generateAppProofs && !operation.takesAppProofs) {
-    const reason = `must be false or absent: ${operation.path} makes no app proofs`;
+    const reason = `must be false or absent: ${operation.path} does not make app proofs`;
     fail("FIELD_INVALID", { field: "generateAppProofs", reason });
   }
   validate(version.intent, parameters, "parameters");

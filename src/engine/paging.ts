@@ -51,7 +51,7 @@ export function placeIn(list: readonly string[], cursor: string | undefined, fie
   if (mark === markOf(list) && /^[0-9]{1,16}$/.test(place)) return Number(place);
   return fail("FIELD_INVALID", {
     field: `paginationOptions.${field}`,
-    reason: "must be a cursor that an answer to the same question gave in its `pageInfo`",
+    reason: "must be a cursor from the `pageInfo` of an answer to the same query",
   });
 }
 

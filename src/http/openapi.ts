@@ -64,7 +64,7 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
           type: "apiKey",
           in: "header",
           name: "X-Session",
-          description: "A token of `create_read_only_session`; it serves for queries alone.",
+          description: "A token from `create_read_only_session`; valid only for queries.",
         },
         stamp: { type: "apiKey", in: "header", name: "X-Stamp", description: "An API key's signature over the body." },
         attestedStamp: {
@@ -72,7 +72,7 @@ export function openApiDocument({ capabilities, examples }: Documented, { versio
           in: "header",
           name: "X-Stamp-Attested",
           description:
-            "A signature by a key that a verification token or an OIDC token is bound to; it serves for `stamp_login` and `approve_activity` alone.",
+            "A signature by a key that a verification token or an OIDC token is bound to; valid only for `stamp_login` and `approve_activity`.",
         },
         webAuthnStamp: {
           type: "apiKey",
@@ -156,7 +156,7 @@ const proxyCallObject = (
       in: "header",
       name: "X-Auth-Proxy-Config-Id",
       required: true,
-      description: "The `configId` of `get_auth_proxy_config`.",
+      description: "The `configId` from `get_auth_proxy_config`.",
       schema: { type: "string" },
     },
   ],

@@ -119,12 +119,12 @@ const table = {
   ],
   CREDENTIAL_IN_USE: [
     UNAUTHENTICATED,
-    "the credential belongs to a user of organization {organizationId} already; {path} takes a new one",
+    "the credential already belongs to a user of organization {organizationId}; {path} requires a new one",
     "SIGNATURE_INVALID",
   ],
   INVITATION_INVALID: [
     INVALID_ARGUMENT,
-    "no open invitation has this id and token: it may have expired, have been revoked, or have been accepted; ask for a new one",
+    "no open invitation has this id and token: it may have expired, been revoked, or been accepted; ask for a new one",
     "REQUEST_INVALID",
   ],
   OTP_INVALID: [INVALID_ARGUMENT, "Invalid OTP code: {reason}", "OTP_VERIFICATION_FAILED"],
@@ -206,11 +206,11 @@ const table = {
   ],
   INVALID_CALLER: [INVALID_ARGUMENT, "{path} is {whom}, and {organizationId} is {what}", "INVALID_ACTIVITY_CALLER"],
 
-  INGEST_REFUSED: [PERMISSION_DENIED, "the message is refused: {reason}", "REQUEST_NOT_AUTHORIZED"],
+  INGEST_REFUSED: [PERMISSION_DENIED, "the message was refused: {reason}", "REQUEST_NOT_AUTHORIZED"],
 
   FIRST_VISIT_REFUSED: [
     PERMISSION_DENIED,
-    "the link of the first start is refused: {reason}; the credentials file signs in as well",
+    "the link of the first start was refused: {reason}; you can also sign in with the credentials file",
     "REQUEST_NOT_AUTHORIZED",
   ],
 
@@ -224,7 +224,7 @@ const table = {
   RESOURCE_NOT_FOUND: [NOT_FOUND, "unable to find {kind} {id} in organization {organizationId}", "REQUEST_INVALID"],
   ACTIVITY_ARCHIVED: [
     NOT_FOUND,
-    "unable to find activity {id} in organization {organizationId}; those that were submitted and ended before {before} are in an archive, which the operator has",
+    "unable to find activity {id} in organization {organizationId}; activities that were submitted and ended before {before} are in an archive, which the operator has",
     "REQUEST_INVALID",
   ],
   ACTIVITY_NOT_FOUND_BY_FINGERPRINT: [
@@ -274,20 +274,20 @@ const table = {
   ],
   OAUTH2_CREDENTIAL_REFUSED: [
     INVALID_ARGUMENT,
-    "{provider} refuses the client of OAuth 2.0 credential {id}: {reason}; its client id or secret is wrong",
+    "{provider} rejected the client of OAuth 2.0 credential {id}: {reason}; its client ID or secret is wrong",
     "OAUTH2_PROVIDER_NOT_CONFIGURED",
   ],
-  OAUTH2_CODE_REFUSED: [INVALID_ARGUMENT, "{provider} refuses the code: {reason}", "REQUEST_INVALID"],
+  OAUTH2_CODE_REFUSED: [INVALID_ARGUMENT, "{provider} rejected the code: {reason}", "REQUEST_INVALID"],
   TVC_IMAGE_VALIDATION_FAILED: [
     INVALID_ARGUMENT,
-    "the image `{field}` names cannot be used: {reason}",
+    "the image that `{field}` names cannot be used: {reason}",
     "TVC_IMAGE_VALIDATION_FAILED",
   ],
   TVC_OPERATOR_SET_INVALID: [INVALID_ARGUMENT, "invalid operator set: `{field}` {reason}", "REQUEST_INVALID"],
-  TVC_APP_DELETED: [INVALID_ARGUMENT, "the app {id} is deleted and cannot be used any more", "REQUEST_INVALID"],
+  TVC_APP_DELETED: [INVALID_ARGUMENT, "the app {id} was deleted and can no longer be used", "REQUEST_INVALID"],
   TVC_DEBUG_MODE_REFUSED: [
     INVALID_ARGUMENT,
-    "the app {id} has no deployments in debug mode: it was made without `enableDebugModeDeployments`, which cannot be changed",
+    "the app {id} does not allow deployments in debug mode: it was created without `enableDebugModeDeployments`, which cannot be changed",
     "REQUEST_INVALID",
   ],
   TVC_NOT_IN_DEBUG_MODE: [
@@ -303,22 +303,22 @@ const table = {
   TVC_QUORUM_KEY_INVALID: [INVALID_ARGUMENT, "the quorum key cannot be created: `{field}` {reason}", "REQUEST_INVALID"],
   TVC_NOT_AWAITING_PROVISION: [
     INVALID_ARGUMENT,
-    "the deployment {id} takes no shares of a quorum key: {reason}",
+    "the deployment {id} does not accept shares of a quorum key: {reason}",
     "REQUEST_INVALID",
   ],
   TVC_SHARE_REFUSED: [
     INVALID_ARGUMENT,
-    "the share of the quorum key is not taken: `{field}` {reason}",
+    "the share of the quorum key was not accepted: `{field}` {reason}",
     "REQUEST_INVALID",
   ],
   TVC_DEPLOYMENT_DELETED: [
     INVALID_ARGUMENT,
-    "the deployment {id} is deleted; restore_tvc_deployment brings it back until it is cleaned up",
+    "the deployment {id} was deleted; restore it with restore_tvc_deployment before it is cleaned up",
     "REQUEST_INVALID",
   ],
   TVC_DEPLOYMENT_NOT_DELETED: [
     INVALID_ARGUMENT,
-    "the deployment {id} is not deleted, so there is nothing to restore",
+    "the deployment {id} was not deleted, so there is nothing to restore",
     "REQUEST_INVALID",
   ],
   TVC_DEPLOYMENT_CLEANED_UP: [
@@ -333,40 +333,40 @@ const table = {
   ],
   TVC_DEPLOYMENT_NOT_READY: [
     INVALID_ARGUMENT,
-    "the deployment {id} cannot be the live one: {reason}",
+    "the deployment {id} cannot become the live one: {reason}",
     "REQUEST_INVALID",
   ],
-  TVC_LOGS_UNAVAILABLE: [UNAVAILABLE, "the logs of the deployment {id} are not here: {reason}", "INTERNAL"],
+  TVC_LOGS_UNAVAILABLE: [UNAVAILABLE, "the logs of the deployment {id} are not available here: {reason}", "INTERNAL"],
   ON_RAMP_NOT_CONFIGURED: [
     INVALID_ARGUMENT,
-    "organization {organizationId} has no credential for {provider} with `sandboxMode` {sandbox}, and no parent that has one; create_fiat_on_ramp_credential makes one",
+    "organization {organizationId} has no credential for {provider} with `sandboxMode` {sandbox}, and neither has its parent; create one with create_fiat_on_ramp_credential",
     "REQUEST_INVALID",
   ],
   ON_RAMP_CREDENTIAL_REFUSED: [
     INVALID_ARGUMENT,
-    "{provider} refuses the keys of on-ramp credential {id}: {reason}; update_fiat_on_ramp_credential replaces them",
+    "{provider} rejected the keys of on-ramp credential {id}: {reason}; replace them with update_fiat_on_ramp_credential",
     "REQUEST_INVALID",
   ],
-  ON_RAMP_REFUSED: [INVALID_ARGUMENT, "{provider} refuses the purchase: {reason}", "REQUEST_INVALID"],
+  ON_RAMP_REFUSED: [INVALID_ARGUMENT, "{provider} rejected the purchase: {reason}", "REQUEST_INVALID"],
   SWAPS_NOT_CONFIGURED: [
     FAILED_PRECONDITION,
-    "no swap provider is configured; the operator of this server names one under `swaps` in the configuration file",
+    "no swap provider is configured; the operator of this server can configure one under `swaps` in the configuration file",
     "REQUEST_INVALID",
   ],
   SWAP_REFUSED: [INVALID_ARGUMENT, "{provider} has no quote for this swap: {reason}", "REQUEST_INVALID"],
   SWAP_QUOTE_REFUSED: [
     INVALID_ARGUMENT,
-    "the quote of {provider} is refused, and nothing of it is signed: {reason}",
+    "the quote from {provider} was refused, and nothing was signed: {reason}",
     "REQUEST_INVALID",
   ],
   SWAP_QUOTE_EXPIRED: [
     INVALID_ARGUMENT,
-    "the swap quote {quoteId} has expired; take a new one with create_swap_quote",
+    "the swap quote {quoteId} has expired; get a new one with create_swap_quote",
     "REQUEST_INVALID",
   ],
   SWAP_QUOTE_ALREADY_USED: [
     INVALID_ARGUMENT,
-    "the swap quote {quoteId} has been used already; take a new one with create_swap_quote",
+    "the swap quote {quoteId} has already been used; get a new one with create_swap_quote",
     "SWAP_QUOTE_ALREADY_USED",
   ],
   SWAP_FEES_NOT_CLAIMABLE: [FAILED_PRECONDITION, "there are no swap fees to claim: {reason}", "REQUEST_INVALID"],
@@ -387,41 +387,45 @@ const table = {
     "unsupported transaction type: `{field}` {reason}",
     "UNSUPPORTED_TRANSACTION_TYPE",
   ],
-  BROADCAST_REFUSED: [INVALID_ARGUMENT, "the nodes of {chain} refuse the transaction: {reason}", "INVALID_TRANSACTION"],
+  BROADCAST_REFUSED: [
+    INVALID_ARGUMENT,
+    "the nodes of {chain} rejected the transaction: {reason}",
+    "INVALID_TRANSACTION",
+  ],
   CHAIN_NOT_CONFIGURED: [
     INVALID_ARGUMENT,
-    "this server reaches no node of {chain}; its operator names one under `chains` in the configuration file",
+    "this server has no nodes for {chain}; its operator can configure them under `chains` in the configuration file",
     "REQUEST_INVALID",
   ],
   SEND_REPEATED: [
     ALREADY_EXISTS,
-    "another activity has sent the same transaction with the same blockhash, and {chain} would execute both as one; nothing was sent for this one: ask for it again in a moment, and it gets a newer blockhash",
+    "another activity has sent the same transaction with the same blockhash, and {chain} would execute both as one; nothing was sent for this one. Submit it again in a moment to get a newer blockhash",
     "REQUEST_INVALID",
   ],
   SPONSORING_DISABLED: [
     INVALID_ARGUMENT,
-    "organization {organizationId} has turned sponsoring off; turn it on by `enabled` of upsert_gas_usage_config, or set `sponsor` to false",
+    "organization {organizationId} has turned sponsoring off; turn it on with `enabled` in upsert_gas_usage_config, or set `sponsor` to false",
     "REQUEST_INVALID",
   ],
   GAS_PRICE_UNKNOWN: [
     INVALID_ARGUMENT,
-    "sponsoring cannot be limited in US dollars while the price of the native asset of {chain} is unknown; its operator names it under `prices` in the configuration file",
+    "sponsoring cannot be limited in US dollars because the price of the native asset of {chain} is unknown; the operator of this server can set it under `prices` in the configuration file",
     "REQUEST_INVALID",
   ],
   EARN_SETUP_REQUIRED: [INVALID_ARGUMENT, "EARN_SETUP_REQUIRED: {reason}", "REQUEST_INVALID"],
   CHAIN_WITHOUT_FACTORY: [
     INVALID_ARGUMENT,
-    "nothing can be deployed on {chain}: it lacks the deterministic deployment proxy, {factory}; its operator can put it there",
+    "nothing can be deployed on {chain}: it lacks the deterministic deployment proxy, {factory}, which the chain's operator can deploy",
     "REQUEST_INVALID",
   ],
   FEE_CAP_EXCEEDED: [
     INVALID_ARGUMENT,
-    "by the word of the nodes of {chain} the transaction could cost {fees} of its native asset in fees, and this service offers {cap} at most by their word; {remedy}",
+    "according to the nodes of {chain}, the transaction could cost {fees} of its native asset in fees, and this service relies on nodes for at most {cap}; {remedy}",
     "REQUEST_INVALID",
   ],
   CHAIN_WITHOUT_STATION: [
     INVALID_ARGUMENT,
-    "there is no gas station at {station} on {chain}, where `chains.{chain}.gasStation` of this server's configuration says it is",
+    "there is no gas station at {station} on {chain}, the address in `chains.{chain}.gasStation` of this server's configuration",
     "REQUEST_INVALID",
   ],
   MNEMONIC_INVALID: [INVALID_ARGUMENT, "invalid mnemonic: {reason}", "REQUEST_INVALID"],
@@ -429,7 +433,7 @@ const table = {
   WALLET_PATH_TAKEN: [ALREADY_EXISTS, "path already exists in wallet account {id}: {path}", "REQUEST_INVALID"],
   WALLETS_TOO_LARGE: [
     FAILED_PRECONDITION,
-    "the wallets have more than {limit} accounts together, more than this server deletes at a time; delete wallets one by one, or accounts first, with delete_wallet_accounts",
+    "the wallets have more than {limit} accounts together, which is the most that this server deletes at a time; delete the wallets one by one, or first delete accounts with delete_wallet_accounts",
     "REQUEST_INVALID",
   ],
   WALLET_ACCOUNT_NOT_EXPORTED: [
@@ -451,7 +455,7 @@ const table = {
   ],
   GAS_LIMIT_EXCEEDED: [
     RESOURCE_EXHAUSTED,
-    "the service pays no more than {limit} US dollars {span}; nothing is sent",
+    "the service pays no more than {limit} US dollars {span}; nothing was sent",
     "RATE_LIMIT_EXCEEDED",
   ],
   USER_QUOTA_EXCEEDED: [
@@ -461,12 +465,12 @@ const table = {
   ],
   WEBHOOK_TESTED_TOO_SOON: [
     RESOURCE_EXHAUSTED,
-    "this endpoint was sent a test event less than {seconds} seconds ago; wait and try again",
+    "a test event was sent to this endpoint less than {seconds} seconds ago; wait and try again",
     "RATE_LIMITED",
   ],
   SIGNER_BUSY: [
     RESOURCE_EXHAUSTED,
-    "too much of this organization's work waits for the signer; nothing was changed, send the request again in {retryAfterSeconds} seconds",
+    "too much of this organization's work is waiting for the signer; nothing was changed, send the request again in {retryAfterSeconds} seconds",
     "RATE_LIMIT_EXCEEDED",
   ],
 
@@ -495,24 +499,24 @@ const table = {
   DATABASE_UNAVAILABLE: [UNAVAILABLE, "the database is not available; send the request again", "INTERNAL"],
   DATABASE_BUSY: [
     UNAVAILABLE,
-    "too much waits for the database; nothing was changed, send the request again in {retryAfterSeconds} seconds",
+    "too many requests are waiting for the database; nothing was changed, send the request again in {retryAfterSeconds} seconds",
     "INTERNAL",
   ],
   DATABASE_FILE_LOST: [
     UNAVAILABLE,
-    "the database file of this server was removed or replaced; it answers nothing until the file is back in place and the server is restarted",
+    "the database file of this server was removed or replaced; the server cannot answer until the file is back in place and the server is restarted",
     "INTERNAL",
   ],
   AUDIT_BACKLOG_FULL: [
     UNAVAILABLE,
-    "the audit log cannot take more: {count} lines wait for {sink}, and nothing is changed while that is so; send the request again later",
+    "the audit log is full: {count} lines are waiting for {sink}, and changes are refused until it accepts them; send the request again later",
     "INTERNAL",
   ],
   DEADLINE_EXCEEDED: [UNAVAILABLE, "the request could not be completed within {limit}; send it again", "INTERNAL"],
   CLIENT_GONE: [CANCELLED, "the client closed its connection before its request was carried out", "REQUEST_INVALID"],
   MAINTENANCE: [
     UNAVAILABLE,
-    "the service is under maintenance{reason}: reads are answered, and nothing is changed; send the request again later",
+    "the service is under maintenance{reason}: reads work, but changes are refused; send the request again later",
     "INTERNAL",
   ],
   SHUTTING_DOWN: [UNAVAILABLE, "the server is shutting down; send the request again", "INTERNAL"],

@@ -19,9 +19,9 @@ it("refuses what two readers could read in two ways, or none could store", () =>
   const cases: [string, RegExp][] = [
     ["", /it is empty/],
     ["{", /not valid JSON/],
-    ['{"a":1,"a":2}', /`a` is there twice/],
-    ['{"a":1,"\\u0061":2}', /`a` is there twice/],
-    ['{"x":{"b":1,"c":[{"d":1,"d":2}]}}', /`d` is there twice/],
+    ['{"a":1,"a":2}', /`a` occurs twice/],
+    ['{"a":1,"\\u0061":2}', /`a` occurs twice/],
+    ['{"x":{"b":1,"c":[{"d":1,"d":2}]}}', /`d` occurs twice/],
     ['{"__proto__":{}}', /__proto__/],
     ['{"\\u005f_proto__":{}}', /__proto__/],
     ['{"a":{"b":"x\\u0000"}}', /`a\.b` holds a NUL/],
@@ -100,10 +100,7 @@ it("reads the same in turns, and lets others have theirs", async () => {
     assert.deepEqual(parsed, JSON.parse(text));
     assert.ok(turns >= least, `${turns} turns for ${text.length} characters`);
   }
-  await assert.rejects(
-    parseJsonInTurns(Buffer.from(`{"a":1,"a":"${"x".repeat(LARGE_JSON_BYTES)}"}`)),
-    /is there twice/,
-  );
+  await assert.rejects(parseJsonInTurns(Buffer.from(`{"a":1,"a":"${"x".repeat(LARGE_JSON_BYTES)}"}`)), /occurs twice/);
 });
 
 it("lets pass what only looks alike", () => {

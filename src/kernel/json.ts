@@ -172,7 +172,7 @@ class StructureCheck implements Walk {
 function checkKey(raw: string, seen: Set<string>): void {
   const key = raw.includes("\\") ? unescaped(raw) : raw;
   if (key === "__proto__") fail("FIELD_INVALID", { field: "__proto__", reason: "is not an allowed key" });
-  if (seen.has(key)) fail("FIELD_INVALID", { field: printable(key), reason: "is there twice in one object" });
+  if (seen.has(key)) fail("FIELD_INVALID", { field: printable(key), reason: "occurs twice in one object" });
   if (seen.add(key).size > MAX_JSON_MEMBERS) refuseManyMembers();
 }
 

@@ -29,7 +29,7 @@ export async function backfillHistory(
   const known = requireChain(config, chain);
   const followed = await findFollowed(database.read, known);
   if (!followed)
-    throw new StartProblem(`no server has followed ${known} yet; start one with the same configuration first`);
+    throw new StartProblem(`no server has followed ${known} yet; first start one with the same configuration`);
   const span = { from: blocks.from, to: Math.min(blocks.to ?? followed.finalizedNumber, followed.finalizedNumber) };
   if (span.from > span.to) {
     throw new StartProblem(
@@ -50,7 +50,7 @@ export async function backfillHistory(
     }
   } catch (error) {
     if (!(error instanceof KeysteadError)) throw error;
-    throw new StartProblem(`${error.message}; go on with --from ${reached.next}`);
+    throw new StartProblem(`${error.message}; continue with --from ${reached.next}`);
   } finally {
     if (process.stderr.isTTY) process.stderr.write("\n");
     await outbound.close();
@@ -61,7 +61,7 @@ export async function backfillHistory(
 function requireChain({ chains }: Config, chain: string): Chain {
   if (Object.hasOwn(chains, chain)) return chain as Chain;
   const named = Object.keys(chains).join(", ") || "none";
-  throw new StartProblem(`the configuration file names no nodes of ${chain}; its chains: ${named}`);
+  throw new StartProblem(`the configuration file has no nodes for ${chain}; its chains: ${named}`);
 }
 
 /** Redraws a progress bar on a terminal; shows nothing elsewhere. */

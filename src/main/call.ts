@@ -46,7 +46,7 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
   if (isOwnFile && address === undefined && baseUrl !== configuredUrl(config)) {
     // Files that were copied from another machine contain that machine's address.
     options.warn(
-      `${name} goes to ${baseUrl}, which ${credentialsFile} names: no server of this folder has said where it listens`,
+      `${name} is sent to ${baseUrl}, the address in ${credentialsFile}, because no server in this folder has written the address that it listens on`,
     );
   }
   const client = createClient({ baseUrl, organizationId, stamper: apiKeyStamper({ publicKey, privateKey }) });

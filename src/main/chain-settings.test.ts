@@ -67,12 +67,12 @@ describe("the nodes of chains in the configuration file", () => {
     [
       "an unknown chain",
       { "eip155:5": { rpcUrls: ["https://rpc.example.com/"] } },
-      /`eip155:5` is no chain that can be named/,
+      /`eip155:5` is not a chain that can be configured/,
     ],
     [
       "another name of a Solana cluster",
       { "solana:devnet": { rpcUrls: ["https://rpc.example.com/"] } },
-      /`solana:devnet` is no chain that can be named; .*solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1/,
+      /`solana:devnet` is not a chain that can be configured; .*solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1/,
     ],
     ...(["0", "0.000", "1e3", "-1", 1] as const).map((txFeeCap): [string, unknown, RegExp] => [
       `fees of at most ${JSON.stringify(txFeeCap)}`,
@@ -82,7 +82,7 @@ describe("the nodes of chains in the configuration file", () => {
     [
       "a cap of fees of a Solana cluster",
       { [SOLANA]: { rpcUrls: ["https://rpc.example.com/"], sponsoredTxFeeCap: "1" } },
-      /sponsoredTxFeeCap` is for Ethereum chains/,
+      /sponsoredTxFeeCap` is only for Ethereum chains/,
     ],
     ["no URL", urls(), /bad value for `chains`.*1 items/],
     ["too many URLs", urls(...Array.from({ length: MAX_RPC_URLS + 1 }, () => "https://rpc.example.com/")), /8 items/],

@@ -47,7 +47,8 @@ export const Prices = Type.Record(
   {
     additionalProperties: false,
     maxProperties: MAX_PRICES,
-    description: 'US dollars for one whole unit by asset, in the file alone: {"eip155:1/slip44:60": "2000.00"}.',
+    description:
+      'The price of one whole unit of each asset in US dollars, only in the configuration file: {"eip155:1/slip44:60": "2000.00"}.',
   },
 );
 
@@ -66,7 +67,7 @@ export const Chains = Type.Record(
     { additionalProperties: false },
   ),
   {
-    description: `Nodes by chain, in the file alone: {"eip155:1": {"rpcUrls": ["https://…"]}}, up to ${MAX_RPC_URLS} URLs each, tried in their order, and "pollMs" (${POLL_MS}), after which a silent node is looked after and new blocks are looked for; "assets" are tokens beside the built-in ones, "stable" where they are worth one unit of a currency, and "gasStation" is where the gas station is, if not at its usual address; with "sponsorRent" (false) of a cluster of Solana the service also pays for the rent of accounts that sponsored transactions create; "txFeeCap" ("1") is the most of an Ethereum chain's native asset that one transaction may cost in fees where its request names no \`maxFeePerGas\`, and "sponsoredTxFeeCap" ("0.5") where the service pays.`,
+    description: `Nodes by chain, only in the configuration file: {"eip155:1": {"rpcUrls": ["https://…"]}}, up to ${MAX_RPC_URLS} URLs for each chain, tried in order. "pollMs" (${POLL_MS}) is the interval at which an idle node is checked and new blocks are looked for. "assets" are tokens in addition to the built-in ones; "stable" marks those that are worth one unit of a currency. "gasStation" is the address of the gas station, if it is not the usual one. With "sponsorRent" (false), on a Solana cluster, the service also pays the rent of accounts that sponsored transactions create. "txFeeCap" ("1") is the most, in an Ethereum chain's native asset, that one transaction may cost in fees if its request names no \`maxFeePerGas\`, and "sponsoredTxFeeCap" ("0.5") is the most if the service pays.`,
   },
 );
 
@@ -81,7 +82,7 @@ export function chainsOf(
     const { rpcUrls, pollMs = POLL_MS, assets = [], gasStation, sponsorRent } = given;
     if (!isEvmChain(chain) && !isSolanaChain(chain)) {
       const named = [...evmChains, ...solanaChains].join(", ");
-      return refuse(`\`${chain}\` is no chain that can be named; these are ${named}`);
+      return refuse(`\`${chain}\` is not a chain that can be configured; these are ${named}`);
     }
     for (const [index, url] of rpcUrls.entries()) {
       const problem = operatorUrlProblem(url, allowPrivateNetworks);
@@ -90,17 +91,18 @@ export function chainsOf(
     const form = isSolanaChain(chain) ? MINT : EVM_TOKEN;
     const misplaced = assets.findIndex(({ address }) => !form.test(address));
     if (misplaced >= 0)
-      return refuse(`\`${chain}.assets.${misplaced}.address\` is no address of a token of this chain`);
-    if (gasStation !== undefined && !isEvmChain(chain)) return refuse(`\`${chain}.gasStation\` is for Ethereum chains`);
+      return refuse(`\`${chain}.assets.${misplaced}.address\` is not an address of a token on this chain`);
+    if (gasStation !== undefined && !isEvmChain(chain))
+      return refuse(`\`${chain}.gasStation\` is only for Ethereum chains`);
     if (sponsorRent !== undefined && !isSolanaChain(chain))
-      return refuse(`\`${chain}.sponsorRent\` is for clusters of Solana`);
+      return refuse(`\`${chain}.sponsorRent\` is only for Solana clusters`);
     const caps: Partial<Record<(typeof feeCaps)[number], bigint>> = {};
     for (const name of feeCaps) {
       const amount = given[name];
       if (amount === undefined) continue;
-      if (!isEvmChain(chain)) return refuse(`\`${chain}.${name}\` is for Ethereum chains`);
+      if (!isEvmChain(chain)) return refuse(`\`${chain}.${name}\` is only for Ethereum chains`);
       caps[name] = weiOf(amount);
-      if (caps[name] === 0n) return refuse(`\`${chain}.${name}\` must be more than 0: nothing could be sent`);
+      if (caps[name] === 0n) return refuse(`\`${chain}.${name}\` must be more than 0, or nothing could be sent`);
     }
     settings[chain] = {
       rpcUrls,

@@ -24,12 +24,12 @@ const program = new Command("keystead")
   .showHelpAfterError();
 
 const withConfig = (command: Command) =>
-  command.option("--config <file>", "JSON file with settings; the environment overrides it");
+  command.option("--config <file>", "JSON file with settings; environment variables override it");
 
 const warn = (text: string) => void process.stderr.write(`keystead: ${text}\n`);
 
 const withNewInstallation = (command: Command) =>
-  command.option("--new-installation", "make a new installation although files of another one are there");
+  command.option("--new-installation", "begin a new installation even though files of another one exist");
 
 interface ServeCommandOptions {
   config?: string;
@@ -56,12 +56,14 @@ interface InitOptions extends ServeCommandOptions {
 }
 
 withNewInstallation(
-  withConfig(program.command("init").description("Make a further root organization; prints its credentials as JSON.")),
+  withConfig(
+    program.command("init").description("Create another root organization and print its credentials as JSON."),
+  ),
 )
   .option("--organization-name <name>", "name of the organization", "Organization")
   .option("--user-name <name>", "name of its root user", "Root user")
   .option("--user-email <email>", "email address of the root user")
-  .option("--api-public-key <hex>", "compressed P-256 public key; without it a key pair is made and printed")
+  .option("--api-public-key <hex>", "compressed P-256 public key; if omitted, a key pair is created and printed")
   .action(async (options: InitOptions) => {
     const config = await readConfig(options.config);
     const { apiPublicKey, newInstallation } = options;
@@ -83,10 +85,12 @@ withNewInstallation(
     });
   });
 
-withConfig(program.command("call").description("Stamp and send one request with the credentials file."))
+withConfig(
+  program.command("call").description("Stamp one request with the credentials from the credentials file, and send it."),
+)
   .argument("<operation>", "such as whoami or create_private_keys")
   .argument("[json]", "parameters of an activity, or fields of a query", "{}")
-  .option("--credentials <file>", "other credentials than those in the data directory")
+  .option("--credentials <file>", "a credentials file other than the one in the data directory")
   .action(async (operation: string, json: string, options: { config?: string; credentials?: string }) => {
     const config = await readConfig(options.config);
     const { call } = await import("./call.ts");
@@ -97,11 +101,11 @@ withConfig(program.command("call").description("Stamp and send one request with 
     process.exitCode = ok ? 0 : 1;
   });
 
-const jobs = program.command("jobs").description("Look at the work that waits, and bring back what was given up.");
+const jobs = program.command("jobs").description("List the jobs that are waiting, and retry the dead ones.");
 
-withConfig(jobs.command("list").description("Jobs as JSON, the dead ones unless told otherwise."))
+withConfig(jobs.command("list").description("List jobs as JSON, by default the dead ones."))
   .option("--state <state>", "dead or waiting", "dead")
-  .option("--limit <number>", "how many at most", "100")
+  .option("--limit <number>", "the most to list", "100")
   .action(async ({ config: file, state, limit }: { config?: string; state: string; limit: string }) => {
     if (state !== "dead" && state !== "waiting") throw new StartProblem("--state must be dead or waiting");
     if (!/^[1-9][0-9]{0,4}$/.test(limit)) throw new StartProblem("--limit must be a number from 1 to 99999");
@@ -110,19 +114,21 @@ withConfig(jobs.command("list").description("Jobs as JSON, the dead ones unless 
     printJson(found);
   });
 
-withConfig(jobs.command("lanes").description("The lanes in which most jobs wait, as JSON, the fullest first."))
-  .option("--limit <number>", "how many at most", "20")
+withConfig(
+  jobs.command("lanes").description("List the lanes in which most jobs are waiting as JSON, the fullest first."),
+)
+  .option("--limit <number>", "the most to list", "20")
   .action(async ({ config: file, limit: text }: { config?: string; limit: string }) => {
     const limit = readLimit(text);
     const { listLanes } = await import("../engine/jobs/lanes.ts");
     printJson(await withDatabase(await readConfig(file), ({ read }, clock) => listLanes(read, limit, clock())));
   });
 
-withConfig(jobs.command("retry").description("Set dead jobs back to the start: those named, or all of them."))
-  .argument("[id...]", "identifiers of dead jobs")
+withConfig(jobs.command("retry").description("Retry dead jobs from the start: those that are named, or all of them."))
+  .argument("[id...]", "IDs of dead jobs")
   .option("--all", "every dead job")
   .action(async (ids: string[], { config: file, all }: { config?: string; all?: true }) => {
-    if (ids.length > 0 === (all === true)) throw new StartProblem("name dead jobs by their ids, or say --all");
+    if (ids.length > 0 === (all === true)) throw new StartProblem("name dead jobs by their IDs, or use --all");
     const config = await readConfig(file);
     const { deadJobsAmong, retryDeadJobs } = await import("../engine/jobs/admin.ts");
     const retried = await withDatabase(config, async (database, clock) => {
@@ -131,7 +137,7 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
       const others = ids.filter((id) => !dead.has(id));
       if (others.length > 0) {
         throw new StartProblem(
-          `there is no dead job ${others.join(", ")}; nothing was changed. keystead jobs list names those that there are`,
+          `there is no dead job ${others.join(", ")}; nothing was changed. \`keystead jobs list\` lists the dead jobs`,
         );
       }
       return retryDeadJobs(database, ids, clock());
@@ -139,29 +145,27 @@ withConfig(jobs.command("retry").description("Set dead jobs back to the start: t
     printJson({ retried });
   });
 
-const webhooks = program.command("webhooks").description("Look at the deliveries of webhooks.");
+const webhooks = program.command("webhooks").description("Inspect the deliveries of webhooks.");
 
 withConfig(
-  webhooks
-    .command("failing")
-    .description("Endpoints that take nothing, as JSON, the one that has failed for longest first."),
+  webhooks.command("failing").description("List failing endpoints as JSON, the one that has failed for longest first."),
 )
-  .option("--limit <number>", "how many at most", "20")
+  .option("--limit <number>", "the most to list", "20")
   .action(async ({ config: file, limit: text }: { config?: string; limit: string }) => {
     const limit = readLimit(text);
     const { listFailingEndpoints } = await import("../capabilities/webhooks/failing.ts");
     printJson(await withDatabase(await readConfig(file), ({ read }) => listFailingEndpoints(read, limit)));
   });
 
-const allowlist = program.command("allowlist").description("For when an IP allowlist lets nobody in.");
+const allowlist = program.command("allowlist").description("Remove IP allowlists if they lock everybody out.");
 
 withConfig(
   allowlist
     .command("remove")
-    .description("Remove the IP allowlists of an organization and of its API keys; prints what they were as JSON."),
+    .description("Remove the IP allowlists of an organization and of its API keys, and print them as JSON."),
 )
-  .argument("<organizationId>", "identifier of a parent organization")
-  .option("--reason <text>", "why; it stands in the record")
+  .argument("<organizationId>", "ID of a parent organization")
+  .option("--reason <text>", "why; the record contains it")
   .action(async (organizationId: string, { config: file, reason }: { config?: string; reason?: string }) => {
     const config = await readConfig(file);
     const { removeAllowlists } = await import("./operators/allowlists.ts");
@@ -175,9 +179,9 @@ withConfig(
 withConfig(
   program
     .command("verify-votes")
-    .description("Check every stamp of an activity with the keys that are recorded; it needs no server and no signer."),
+    .description("Verify every stamp of an activity with the recorded keys. Needs neither a server nor the signer."),
 )
-  .argument("<activity>", "identifier of the activity")
+  .argument("<activity>", "ID of the activity")
   .action(async (activityId: string, { config: file }: { config?: string }) => {
     const { activityOfRow } = await import("../engine/activities/rows.ts");
     const { verifyStamps } = await import("../engine/activities/verify-stamps.ts");
@@ -194,10 +198,10 @@ withConfig(
   program
     .command("verify-authority")
     .description(
-      "Look for rows that say who may do what and that no completed activity accounts for; it needs no server and no signer.",
+      "Find rows that say who may do what but that no completed activity accounts for. Needs neither a server nor the signer.",
     ),
 )
-  .option("--organization <id>", "this organization and those below it alone")
+  .option("--organization <id>", "check only this organization and those below it")
   .action(async ({ config: file, organization }: { config?: string; organization?: string }) => {
     const { verifyAuthority } = await import("./verify-authority.ts");
     const verified = await withDatabase(await readConfig(file), ({ read }) => verifyAuthority(read, organization));
@@ -210,7 +214,7 @@ withConfig(
     .command("rotate")
     .description("Replace one of the installation's own keys; the old one stays published for a while."),
 )
-  .argument("<key>", "such as webhook; they are all named where there is none of that name")
+  .argument("<key>", "such as webhook; an unknown name lists them all")
   .action(async (name: string, { config: file }: { config?: string }) => {
     const [{ capabilities }, { houseOf }, { rotateServiceKey }] = await Promise.all([
       import("../capabilities/index.ts"),
@@ -221,7 +225,7 @@ withConfig(
     const kind = serviceKeys.find(({ purpose }) => purpose === name);
     if (kind === undefined) {
       const known = inWords(serviceKeys.map(({ purpose }) => purpose));
-      throw new StartProblem(`there is no service key ${name}; known are ${known}`);
+      throw new StartProblem(`there is no service key ${name}; the known ones are ${known}`);
     }
     await withInstallation(await readConfig(file), { command: "rotate", ifEmpty: "refuse" }, async (opened, clock) => {
       printJson({ keyId: await rotateServiceKey(opened, kind, clock()) });
@@ -231,11 +235,13 @@ withConfig(
 withConfig(
   program
     .command("backfill")
-    .description("Add to histories what happened before an account, or the server, was there; no events tell of it."),
+    .description(
+      "Add to histories what happened before an account was created or the server was started. Sends no events.",
+    ),
 )
   .argument("<chain>", "such as eip155:1")
   .requiredOption("--from <block>", "number of the first block")
-  .option("--to <block>", "number of the last block; the last final one unless said")
+  .option("--to <block>", "number of the last block; by default the last final one")
   .action(async (chain: string, { config: file, from, to }: { config?: string; from: string; to?: string }) => {
     const config = await readConfig(file);
     const { backfillHistory } = await import("./backfill-history.ts");
@@ -246,14 +252,14 @@ withConfig(
     printJson(await withDatabase(config, (database) => backfillHistory({ config, database }, chain, blocks)));
   });
 
-const tvc = program.command("tvc").description("For those who approve deployments.");
+const tvc = program.command("tvc").description("Verify manifests before approving deployments.");
 
 tvc
   .command("verify")
   .description(
-    "Check a manifest, or one in an envelope with approvals: prints its schema, its hash, which operators sign, and what its approvals come to. It needs no server.",
+    "Check a manifest, by itself or in an envelope with approvals: print its schema, its hash, which operators sign, and whether its approvals suffice. Needs no server.",
   )
-  .argument("<manifest>", "file with its JSON, such as what get_tvc_deployment answers, base64 decoded")
+  .argument("<manifest>", "file with its JSON, such as the answer of get_tvc_deployment, base64-decoded")
   .action(async (file: string) => {
     const { verifyManifest } = await import("./verify-manifest.ts");
     const verified = verifyManifest(file);
@@ -267,7 +273,7 @@ withConfig(
   earn
     .command("import")
     .description(
-      "Take vaults into the catalog, beside those of the configuration; each is looked at on its chain first.",
+      "Add vaults to the catalog, in addition to those of the configuration. Each is checked on its chain first.",
     ),
 )
   .argument("<file>", "JSON: a list of {vaultAddress, chainCaip2, provider, name, curator}")
@@ -286,7 +292,7 @@ async function missingActivity(read: Reader, id: string): Promise<string> {
   const before = await archivedBefore(read);
   if (!isId(id) || id >= lowestIdAt(before)) return `there is no activity ${id}`;
   const time = new Date(before).toISOString();
-  return `there is no activity ${id} in the database; those that were submitted and ended before ${time} are in an archive: keystead verify <archive> checks every stamp in it`;
+  return `there is no activity ${id} in the database; activities that were submitted and ended before ${time} are in an archive: \`keystead verify <archive>\` verifies every stamp in it`;
 }
 
 /** @throws StartProblem */
@@ -298,7 +304,7 @@ function readLimit(text: string): number {
 
 function readBlockNumber(option: string, text: string): number {
   if (/^[0-9]{1,12}$/.test(text)) return Number(text);
-  throw new StartProblem(`${option} must be the number of a block in digits`);
+  throw new StartProblem(`${option} must be a block number, in digits`);
 }
 
 interface RecoverOptions {
@@ -312,12 +318,14 @@ interface RecoverOptions {
 withConfig(
   program
     .command("recover")
-    .description("For when nobody can act as root quorum any more: a new user becomes the root quorum, alone."),
+    .description(
+      "Make a new user the only member of the root quorum, for when nobody can act as root quorum any more.",
+    ),
 )
-  .requiredOption("--organization <id>", "identifier of the organization")
+  .requiredOption("--organization <id>", "ID of the organization")
   .requiredOption("--user-name <name>", "name of the new user")
   .requiredOption("--api-public-key <hex>", "compressed P-256 public key of the new user's API key")
-  .option("--reason <text>", "why; it stands in the record")
+  .option("--reason <text>", "why; the record contains it")
   .action(async ({ config: file, organization, userName, apiPublicKey, reason }: RecoverOptions) => {
     const config = await readConfig(file);
     const { recoverRootQuorum, requireRecoveryAllowed } = await import("./recover.ts");
@@ -435,7 +443,7 @@ function prettyIfJson(text: string): string {
 // An error on stderr cannot be reported anywhere.
 process.stderr.on("error", () => {});
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
-  process.stderr.write(`keystead: what the command says could not be written (${code}); what it was to do is done\n`);
+  process.stderr.write(`keystead: the output could not be written (${code}), but the command was carried out\n`);
   process.exitCode = 1;
 });
 

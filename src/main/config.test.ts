@@ -19,7 +19,7 @@ describe("names of settings", () => {
     it(`do not include ${name}`, () => {
       const file = join(folder, `${name}.json`);
       writeFileSync(file, `{"${name}":{}}`);
-      refusal(() => loadConfig({}, file), new RegExp(`unknown setting \`${name}\`; known are host`));
+      refusal(() => loadConfig({}, file), new RegExp(`unknown setting \`${name}\`; the known ones are host`));
     });
   }
 });
@@ -62,7 +62,7 @@ describe("secrets in files of their own", () => {
   it("are given once, in a file or in the variable", () => {
     const file = fileWith("twice", "correct horse battery staple");
     const both = { KEYSTEAD_ROOT_KEY_PASSPHRASE: "another passphrase", KEYSTEAD_ROOT_KEY_PASSPHRASE_FILE: file };
-    refusal(() => loadConfig(both), /are both set; one of them is enough/);
+    refusal(() => loadConfig(both), /are both set; set only one of them/);
   });
 });
 
@@ -246,7 +246,7 @@ describe("what is kept for a while", () => {
       { webhookEvents: "30" },
       { x: 1 },
     ]) {
-      refusal(() => load(bad), /^bad value for `retention`: .+ "mailEvents", from 7, /);
+      refusal(() => load(bad), /^bad value for `retention`: .+ "mailEvents", .* at least 7\. /);
     }
   });
 });
@@ -293,7 +293,7 @@ describe("the domain of deployments' apps", () => {
       for (const url of ["https://keystead.example.com", "https://Keystead.Example.com.:8443/"]) {
         refusal(
           () => load(domain, url),
-          /^bad value for `tvc`: `domain` is that of `publicUrl`, or below it: the pages of apps could ask for passkeys/,
+          /^bad value for `tvc`: `domain` is the domain of `publicUrl` or below it, so pages of apps could ask for passkeys/,
         );
       }
       assert.equal(load(domain, "https://keystead.example.com", {}), domain);
@@ -324,12 +324,12 @@ describe("a setting that does not fit", () => {
     [
       "an unknown name in the middle",
       setting("quotas", { user: 5 }),
-      /: `quotas\.user` is unknown; known are users, privateKeys, wallets, /,
+      /: `quotas\.user` is unknown; the known ones are users, privateKeys, wallets, /,
     ],
     [
       "one beside others that are missing",
       setting("backup", { foo: 1 }),
-      /: `backup\.foo` is unknown; known are every, keep, directory, encryptTo\. /,
+      /: `backup\.foo` is unknown; the known ones are every, keep, directory, encryptTo\. /,
     ],
     [
       "a number in the middle",

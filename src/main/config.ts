@@ -33,13 +33,13 @@ export { StartProblem };
 
 /** A rate allows bursts of ten seconds' worth of requests. */
 const Rate = (what: string) =>
-  Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} a second; 0 is any number.` });
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} per second; 0 means no limit.` });
 
 const CodesAnHour = (what: string) =>
-  Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} an hour; 0 is any number.` });
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: `${what} per hour; 0 means no limit.` });
 
 const ProviderUrl = (name: string) =>
-  Type.String({ pattern: "^https?://[^/]+$", description: `Where the API of ${name} is asked: an origin.` });
+  Type.String({ pattern: "^https?://[^/]+$", description: `The origin of ${name}'s API.` });
 
 const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
 
@@ -47,21 +47,29 @@ const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535,
 export const Settings = Type.Object(
   {
     host: Type.String({ minLength: 1, description: "Address to listen on." }),
-    port: Port("Port of the API; 0 takes any free one."),
-    adminHost: Type.String({ minLength: 1, description: "Address of /metrics, which asks nobody who they are." }),
-    adminPort: Port("Port of /metrics; 0 switches it off."),
-    authProxyPort: Port("Port of the auth proxy; that of the API unless set."),
-    authProxyRequestsPerSecond: Rate("Requests to the auth proxy of one client address"),
-    authProxyCodesPerHour: CodesAnHour("One-time codes that one client address has sent by the auth proxy"),
+    port: Port("Port of the API; 0 picks any free port."),
+    adminHost: Type.String({ minLength: 1, description: "Address of /metrics, which requires no authentication." }),
+    adminPort: Port("Port of /metrics; 0 disables it."),
+    authProxyPort: Port("Port of the auth proxy. By default, it shares the API's port."),
+    authProxyRequestsPerSecond: Rate("Requests to the auth proxy from one client address"),
+    authProxyCodesPerHour: CodesAnHour("One-time codes that the auth proxy sends for one client address"),
     authProxyNewContactsPerHour: CodesAnHour(
-      "One-time codes of an organization that its auth proxy sends to contacts that nobody has verified",
+      "One-time codes that an organization's auth proxy sends to contacts that nobody has verified",
     ),
     turnstileUrl: Type.String({
       pattern: "^https?://",
-      description: "Where Turnstile verifies captchas, if not https://challenges.cloudflare.com.",
+      description: "Where Turnstile verifies captchas; https://challenges.cloudflare.com by default.",
     }),
-    turnstileSiteKey: Type.String({ minLength: 1, maxLength: 255, description: "What pages show the captcha with." }),
-    turnstileSecret: Type.String({ minLength: 1, maxLength: 255, description: "What its answers are verified with." }),
+    turnstileSiteKey: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: "Turnstile's site key, with which pages show the captcha.",
+    }),
+    turnstileSecret: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: "Turnstile's secret key, with which the server verifies a captcha.",
+    }),
     publicUrl: Type.String({ pattern: "^https?://", description: "The URL under which clients reach the API." }),
     dataDir: Type.String({
       minLength: 1,
@@ -72,8 +80,8 @@ export const Settings = Type.Object(
       description: "sqlite:<file>, sqlite::memory: or postgres://…",
     }),
     ...Postgres,
-    rootKeyFile: Type.String({ minLength: 1, description: "Where the root key is." }),
-    rootKeyPassphrase: Type.String({ minLength: 12, description: "Opens a root key file that is protected by one." }),
+    rootKeyFile: Type.String({ minLength: 1, description: "File that contains the root key." }),
+    rootKeyPassphrase: Type.String({ minLength: 12, description: "Passphrase that protects the root key file." }),
     smtpUrl: Type.String({
       pattern: "^smtps?://",
       description: "Mail server, such as smtp://user:password@smtp.example.com:587.",
@@ -81,97 +89,111 @@ export const Settings = Type.Object(
     mailFrom: Type.String({
       minLength: 3,
       maxLength: 320,
-      description: "Sender of mail: an address, or `Name <address>`.",
+      description: "Sender of mails: an address, or `Name <address>`.",
     }),
     mailSenderDomains: Type.Array(Type.String({ maxLength: 253 }), {
       maxItems: 100,
-      description: "Domains from whose addresses requests may have mail sent; in the environment with commas between.",
+      description:
+        "Domains that requests may name in sender addresses of mails; in the environment, separated by commas.",
     }),
     smsUrl: Type.String({
       pattern: "^https?://",
-      description: 'SMS gateway, which takes {"to", "message"} by POST.',
+      description: 'URL of an SMS gateway, which receives {"to", "message"} by POST.',
     }),
-    twilioUrl: Type.String({ pattern: "^https?://", description: "Twilio's API, if not https://api.twilio.com." }),
-    twilioAccountSid: Type.String({ pattern: "^[A-Za-z0-9]{1,64}$", description: "Account at Twilio." }),
-    twilioAuthToken: Type.String({ minLength: 1, description: "Its token." }),
-    twilioFrom: Type.String({ pattern: "^[+A-Za-z0-9]{1,64}$", description: "Number, or SID of a messaging service." }),
+    twilioUrl: Type.String({
+      pattern: "^https?://",
+      description: "URL of Twilio's API; https://api.twilio.com by default.",
+    }),
+    twilioAccountSid: Type.String({ pattern: "^[A-Za-z0-9]{1,64}$", description: "SID of the Twilio account." }),
+    twilioAuthToken: Type.String({ minLength: 1, description: "Auth token of the Twilio account." }),
+    twilioFrom: Type.String({
+      pattern: "^[+A-Za-z0-9]{1,64}$",
+      description: "Sender of text messages at Twilio: a number, or the SID of a messaging service.",
+    }),
     sesTopicArns: Type.Array(Type.String(), {
       maxItems: 20,
-      description: "SNS topics whose events of Amazon SES are taken; in the environment with commas between.",
+      description:
+        "ARNs of the SNS topics from which Amazon SES events are accepted; in the environment, separated by commas.",
     }),
     sesCertificateHosts: Type.Array(Type.String(), {
       maxItems: 5,
-      description: "Hosts of SNS certificates beyond Amazon's; development only.",
+      description: "Hosts of SNS certificates in addition to Amazon's; for development only.",
     }),
     oauth2XUrl: ProviderUrl("X"),
     oauth2DiscordUrl: ProviderUrl("Discord"),
     allowPrivateNetworks: Type.Boolean({
-      description: "Let outbound requests reach private addresses; development only.",
+      description: "Whether outbound requests may reach private addresses; for development only.",
     }),
     webhookRetrySeconds: Type.Array(Type.Number({ minimum: 0, maximum: 30 * 86_400 }), {
       minItems: 1,
       maxItems: 50,
       description:
-        "Pause before each attempt of a webhook delivery, in seconds; in the environment with commas between.",
+        "Delay before each attempt to deliver to a webhook, in seconds; in the environment, separated by commas.",
     }),
-    webhookTimeoutSeconds: Type.Integer({ minimum: 1, maximum: 50, description: "Bound of one webhook attempt." }),
+    webhookTimeoutSeconds: Type.Integer({
+      minimum: 1,
+      maximum: 50,
+      description: "Time limit for one attempt to deliver to a webhook.",
+    }),
     shutdownDelaySeconds: Type.Integer({
       minimum: 0,
       maximum: 600,
-      description: "How long a server that is told to stop goes on answering while /readyz says that it stops.",
+      description:
+        "How long a server that was told to stop keeps answering requests while /readyz reports that it is stopping.",
     }),
     jobLeaseSeconds: Type.Integer({
       minimum: 1,
       maximum: 300,
-      description: "How long work in the background of a server that died is left alone before others take it up.",
+      description: "How long after a server dies until its background work is resumed, by any server.",
     }),
     trustedProxies: Type.Array(Type.String(), {
       maxItems: 100,
       description:
-        "Addresses and CIDR blocks of the proxies whose X-Forwarded-For is believed; in the environment with commas between.",
+        "Addresses and CIDR blocks of the proxies whose X-Forwarded-For is believed; in the environment, separated by commas.",
     }),
     activityTimes: Type.Unsafe<ActivityTimesSetting>({
       type: "string",
       enum: ["auto", "text", "object"],
-      description: "Form of activities' times in answers: one for all clients, or by the client.",
+      description:
+        "Form of an activity's times in answers: `text` or `object` for all clients, or `auto` to choose by client.",
     }),
     maxConnections: Type.Integer({
       minimum: 1,
       maximum: 1_000_000,
-      description: "Open connections to the API in all; past that, unused ones make room.",
+      description: "Most open connections to the API in total; beyond that, unused ones are closed.",
     }),
     maxConnectionsPerAddress: Type.Integer({
       minimum: 1,
       maximum: 1_000_000,
-      description: "Those of one client address; not of the trusted proxies.",
+      description: "Most open connections to the API from one client address; does not apply to trusted proxies.",
     }),
-    organizationRequestsPerSecond: Rate("Requests of one organization"),
-    credentialRequestsPerSecond: Rate("Requests of one API key or passkey"),
-    failedAuthenticationsPerSecond: Rate("Requests of one client address that fail to authenticate"),
+    organizationRequestsPerSecond: Rate("Requests from one organization"),
+    credentialRequestsPerSecond: Rate("Requests from one API key or passkey"),
+    failedAuthenticationsPerSecond: Rate("Requests from one client address that fail to authenticate"),
     sharedRequests: Type.Integer({
       minimum: 1,
       maximum: MAX_REQUESTS_OF_ONE_ORGANIZATION,
       description:
-        "Requests of all organizations that are worked on at a time while more than one sends, but for 4 of each; fewer answer a quiet one sooner, more let a busy one do more.",
+        "How many requests the server works on at a time while more than one organization sends any, apart from 4 for each organization. A lower number answers a quiet organization sooner, a higher one lets a busy organization do more.",
     }),
     signerSeedCacheEntries: Type.Integer({
       minimum: 0,
       maximum: 100_000,
-      description: "Private keys and secrets of wallets that the signer keeps open at most; 0 keeps none.",
+      description: "Most private keys and wallet secrets that the signer keeps open; 0 keeps none.",
     }),
     signerSeedCacheSeconds: Type.Integer({
       minimum: 0,
       maximum: 86_400,
       description: "How long the signer keeps a private key or a wallet's secret open; 0 keeps none.",
     }),
-    console: Type.Boolean({ description: "Whether the console is served at `/`; true unless set." }),
+    console: Type.Boolean({ description: "Whether the console is served at `/`; true by default." }),
     frameOrigins: Type.Array(Type.String({ maxLength: 300 }), {
       maxItems: 100,
       description:
-        "Origins of the pages that may show `/frames/auth`, `/frames/import` and `/frames/export`; those of this machine unless set; none where empty.",
+        "Origins of the pages that may show `/frames/auth`, `/frames/import` and `/frames/export`. By default those of this machine; none if the list is empty.",
     }),
     recovery: Type.Boolean({
-      description: "Whether `keystead recover` works; true unless this runs in a container.",
+      description: "Whether `keystead recover` works; true by default, except in a container.",
     }),
     chains: Chains,
     backup: BackupSchedule,
@@ -182,7 +204,7 @@ export const Settings = Type.Object(
       minLength: 1,
       maxLength: 4096,
       pattern: "^[\\x21-\\x7e]*$",
-      description: "Bearer token that goes with the audit stream to `audit.https.url`.",
+      description: "Bearer token that is sent with the audit stream to `audit.https.url`.",
     }),
     earn: Earn,
     ...Traces,
@@ -192,14 +214,14 @@ export const Settings = Type.Object(
       minLength: 1,
       maxLength: 255,
       pattern: "^[\\x21-\\x7e]*$",
-      description: "Key of the swap provider Relay, where `swaps` names none.",
+      description: "API key for the swap provider Relay, if `swaps` does not contain one.",
     }),
     tvc: Tvc,
     prices: Prices,
     logLevel: Type.Unsafe<LogLevel>({
       type: "string",
       enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
-      description: "Least severe level that is logged.",
+      description: "The least severe level that is logged.",
     }),
   },
   { additionalProperties: false },
@@ -490,7 +512,7 @@ function turnstileOf(
   if (turnstileSiteKey === undefined && turnstileSecret === undefined) return undefined;
   if (turnstileSiteKey === undefined || turnstileSecret === undefined) {
     throw new StartProblem(
-      `${environment.turnstileSiteKey} and ${environment.turnstileSecret} are set together or not at all`,
+      `${environment.turnstileSiteKey} and ${environment.turnstileSecret} must be set together or not at all`,
     );
   }
   return { url, siteKey: turnstileSiteKey, secret: turnstileSecret };
@@ -502,7 +524,10 @@ function recoveryOf(setting: boolean | undefined, variables: NodeJS.ProcessEnv):
   if (setting === false) return { isAllowed: false, reason: "KEYSTEAD_RECOVERY is false" };
   const sign = containerSign(variables);
   if (sign === undefined) return { isAllowed: true };
-  return { isAllowed: false, reason: `this runs in a container (${sign}); set KEYSTEAD_RECOVERY=true to allow it` };
+  return {
+    isAllowed: false,
+    reason: `this process runs in a container (${sign}); set KEYSTEAD_RECOVERY=true to allow it`,
+  };
 }
 
 /** A sign that this runs in a container: a variable or a file that container engines provide. */
@@ -510,7 +535,7 @@ function containerSign(variables: NodeJS.ProcessEnv): string | undefined {
   const variable = ["KUBERNETES_SERVICE_HOST", "container"].find((name) => variables[name]);
   if (variable !== undefined) return `the variable ${variable} is set`;
   const file = ["/.dockerenv", "/run/.containerenv"].find((path) => existsSync(path));
-  return file && `${file} is there`;
+  return file && `${file} exists`;
 }
 
 function trustedProxy(text: string): Cidr {
@@ -533,14 +558,15 @@ const ORIGIN =
 
 function frameOrigin(text: string): string {
   if (ORIGIN.test(text)) return text;
-  const rule = "must be like https://app.example.com or https://*.example.com; http only of localhost and 127.0.0.1";
+  const rule =
+    "must be like https://app.example.com or https://*.example.com; http is allowed only for localhost and 127.0.0.1";
   throw new StartProblem(`bad value for ${environment.frameOrigins} (\`frameOrigins\`): \`${text}\` ${rule}`);
 }
 
 function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unknown>> {
   const known = new Set([...Object.values(environment), ...secretSettings.map(fileVariableOf), CONFIG_FILE_VARIABLE]);
   const unknown = Object.keys(variables).find((name) => name.startsWith("KEYSTEAD_") && !known.has(name));
-  if (unknown) throw new StartProblem(`unknown setting ${unknown}; known are ${[...known].sort().join(", ")}`);
+  if (unknown) throw new StartProblem(`unknown setting ${unknown}; the known ones are ${[...known].sort().join(", ")}`);
   const given: Partial<Record<Name, unknown>> = {};
   for (const [name, variable] of Object.entries(environment) as [keyof typeof environment, string][]) {
     const text = variables[variable];
@@ -551,7 +577,7 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
     const file = variables[fileVariableOf(name)];
     if (file === undefined || file === "") continue;
     if (given[name] !== undefined) {
-      throw new StartProblem(`${environment[name]} and ${fileVariableOf(name)} are both set; one of them is enough`);
+      throw new StartProblem(`${environment[name]} and ${fileVariableOf(name)} are both set; set only one of them`);
     }
     given[name] = secretIn(file, fileVariableOf(name));
   }
@@ -601,7 +627,7 @@ function readConfigFile(file: string): Record<string, unknown> {
     throw problem(`is not valid JSON: see ${placeInJson(text, error as Error)}`);
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
-    throw problem("must hold a JSON object");
+    throw problem("must contain a JSON object");
   }
   return content as Record<string, unknown>;
 }
@@ -610,7 +636,9 @@ function checkSetting(name: Name, value: unknown): void {
   // `constructor` and similar names are members of every object.
   const schema = Object.hasOwn(Settings.properties, name) ? Settings.properties[name] : undefined;
   if (!schema) {
-    throw new StartProblem(`unknown setting \`${name}\`; known are ${Object.keys(Settings.properties).join(", ")}`);
+    throw new StartProblem(
+      `unknown setting \`${name}\`; the known ones are ${Object.keys(Settings.properties).join(", ")}`,
+    );
   }
   const problem = settingProblem(name, schema, value);
   if (problem === undefined) return;

@@ -44,8 +44,8 @@ export function readCredentials(file: string): Credentials | undefined {
     if (code === "ENOENT") return undefined;
     const what =
       code === undefined
-        ? "is not valid JSON; put back what it was"
-        : `cannot be read (${code}); run this as the user that the server runs as`;
+        ? "is not valid JSON; restore its previous content"
+        : `cannot be read (${code}); run this command as the server's user`;
     throw new StartProblem(`the credentials file ${file} ${what}`);
   }
 }

@@ -22,7 +22,7 @@ export const Tvc = Type.Object(
   {
     additionalProperties: false,
     description:
-      'Deployments, in the file alone: {"runner": "local", "domain": "apps.example.com", "qosVersions": ["local-1"], "cleanUpAfterHours": 24, "directory": "/var/lib/keystead-programs", "firstUid": 61000}; without a runner nothing runs here.',
+      'Deployments, only in the configuration file: {"runner": "local", "domain": "apps.example.com", "qosVersions": ["local-1"], "cleanUpAfterHours": 24, "directory": "/var/lib/keystead-programs", "firstUid": 61000}. Without "runner", this server runs no programs.',
   },
 );
 
@@ -49,11 +49,11 @@ export function deploymentSettingsOf(
   refuse: (problem: string) => never,
 ): DeploymentSettings {
   const isRoot = process.getuid?.() === 0;
-  if (given.firstUid !== undefined && !isRoot) refuse("`firstUid` takes a server that runs as root");
+  if (given.firstUid !== undefined && !isRoot) refuse("`firstUid` requires a server that runs as root");
   const domain = given.domain ?? "tvc.localhost";
   if (given.runner !== undefined && getsPasskeysOf(publicUrl, domain)) {
     refuse(
-      "`domain` is that of `publicUrl`, or below it: the pages of apps could ask for passkeys that are for the console; name one beside it",
+      "`domain` is the domain of `publicUrl` or below it, so pages of apps could ask for passkeys of the console; use a domain outside it",
     );
   }
   const [latest = "local-1", ...older] = given.qosVersions ?? [];

@@ -25,7 +25,7 @@ export const Earn = Type.Object(
   },
   {
     additionalProperties: false,
-    description: `The catalog of vaults to earn in, in the file alone: {"vaults": [{"vaultAddress": "0x…", "chainCaip2": "eip155:8453", "provider": "EARN_PROVIDER_MORPHO", "name": "…", "curator": "…"}]}, up to ${MAX_EARN_VAULTS}; "serviceFeeBps" (1000) is the service's part of what they earn, in basis points up to 5000, and "serviceFeeWallet" where it goes, the sponsor's account unless set.`,
+    description: `The catalog of vaults to earn in, only in the configuration file: {"vaults": [{"vaultAddress": "0x…", "chainCaip2": "eip155:8453", "provider": "EARN_PROVIDER_MORPHO", "name": "…", "curator": "…"}]}, up to ${MAX_EARN_VAULTS} vaults. "serviceFeeBps" (1000) is the service's share of the earnings, in basis points up to 5000, and "serviceFeeWallet" the address that receives it, by default the sponsor's account.`,
   },
 );
 

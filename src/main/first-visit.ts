@@ -62,7 +62,7 @@ export class FirstVisit {
   async #answer(head: RequestHead, body: Buffer): Promise<{ organizationId: string }> {
     const request = parseJson(body);
     if (!matches(Request, request))
-      return fail("BODY_INVALID", { reason: "it must have a token and an authenticator" });
+      return fail("BODY_INVALID", { reason: "it must contain a token and an authenticator" });
     const { token, authenticator } = request as { token: string; authenticator: object };
     const open = this.#take(token);
     let activity: { activityId: string; result: unknown };
@@ -74,7 +74,7 @@ export class FirstVisit {
       throw error;
     }
     if (activity.result !== undefined) return { organizationId: open.organizationId };
-    const reason = `the passkey is added once the activity ${activity.activityId} has the approvals or credentials that it waits for`;
+    const reason = `the passkey is added once the activity ${activity.activityId} has the approvals or credentials that it needs`;
     return fail("FIRST_VISIT_REFUSED", { reason });
   }
 
@@ -82,12 +82,14 @@ export class FirstVisit {
   #take(token: string): Open {
     const open = this.#open;
     if (!open)
-      return fail("FIRST_VISIT_REFUSED", { reason: "it was used, or is too old, or the server was started anew" });
+      return fail("FIRST_VISIT_REFUSED", {
+        reason: "it has been used or has expired, or the server has been restarted",
+      });
     if (!timingSafeEqual(open.digest, sha256(token))) {
-      return fail("FIRST_VISIT_REFUSED", { reason: "it is not the one that the first start gave" });
+      return fail("FIRST_VISIT_REFUSED", { reason: "it is not the link of the first start" });
     }
     this.#open = undefined;
-    if (open.until < this.#clock()) return fail("FIRST_VISIT_REFUSED", { reason: "its 15 minutes are over" });
+    if (open.until < this.#clock()) return fail("FIRST_VISIT_REFUSED", { reason: "it expired after 15 minutes" });
     return open;
   }
 
@@ -153,5 +155,5 @@ function refuseElsewhere({ remoteAddress = "", headers }: RequestHead): void {
   const { host = "", origin } = headers;
   const isOurs = LOOPBACK_HOST.test(host) && (origin === undefined || origin === `http://${host}`);
   if (isNear && !isPassedOn && isOurs) return;
-  fail("FIRST_VISIT_REFUSED", { reason: "it works on the machine of the server alone, at http://localhost" });
+  fail("FIRST_VISIT_REFUSED", { reason: "it works only on the server's machine, at http://localhost" });
 }

@@ -34,7 +34,7 @@ export async function importEarnVaults(
       entries,
       clock(),
       (index, problem) => {
-        throw new StartProblem(`nothing was imported of ${file}: vault ${index}, ${problem}`);
+        throw new StartProblem(`nothing was imported from ${file}: vault ${index}, ${problem}`);
       },
     );
     return { imported: entries.length, vaults };
@@ -55,7 +55,7 @@ function readEntries(file: string): EarnEntry[] {
     const [problem] = entriesOf.Errors(content);
     const place = problem?.instancePath ? ` at ${problem.instancePath}` : "";
     throw new StartProblem(
-      `${file} must hold a list of vaults {vaultAddress, chainCaip2, provider, name, curator}:${place} ${problem?.message}`,
+      `${file} must contain a list of vaults {vaultAddress, chainCaip2, provider, name, curator}:${place} ${problem?.message}`,
     );
   }
   return vaultEntriesOf(content, (index, problem) => {

@@ -66,6 +66,6 @@ export async function listenAdmin(
 
 function listenProblem(setting: string, address: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  const reason = code === "EADDRINUSE" ? "something else listens there" : message;
+  const reason = code === "EADDRINUSE" ? "another process listens there" : message;
   return `cannot listen on ${address}: ${reason}; choose another with ${setting}`;
 }

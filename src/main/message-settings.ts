@@ -55,7 +55,7 @@ export function messageSettingsOf(
   refuse: Refuse,
 ): MessageSettings {
   const smtp = given.smtpUrl === undefined ? undefined : smtpServerOf(given.smtpUrl, refuse);
-  if (smtp && given.mailFrom === undefined) refuse("mailFrom", "must be set where KEYSTEAD_SMTP_URL is");
+  if (smtp && given.mailFrom === undefined) refuse("mailFrom", "must be set if KEYSTEAD_SMTP_URL is set");
   const from =
     parseMailbox(given.mailFrom ?? OUTBOX_SENDER) ?? refuse("mailFrom", "must be an address, or `Name <address>`");
   const domains = (given.mailSenderDomains ?? []).map((domain) => domain.toLowerCase());
@@ -64,10 +64,10 @@ export function messageSettingsOf(
   const { sesTopicArns: topicArns = [], sesCertificateHosts: certificateHosts = [] } = given;
   if (!topicArns.every((arn) => TOPIC_ARN.test(arn))) refuse("sesTopicArns", "must be ARNs of SNS topics");
   if (certificateHosts.length > 0 && !allowPrivateNetworks) {
-    refuse("sesCertificateHosts", "is for development: it takes KEYSTEAD_ALLOW_PRIVATE_NETWORKS=true");
+    refuse("sesCertificateHosts", "is for development only: it requires KEYSTEAD_ALLOW_PRIVATE_NETWORKS=true");
   }
   if (!certificateHosts.every((host) => HOST_AND_PORT.test(host)))
-    refuse("sesCertificateHosts", "must be hosts, with their ports");
+    refuse("sesCertificateHosts", "must be hosts, optionally with ports");
   return {
     smtp,
     rules: { from, domains },
@@ -86,7 +86,7 @@ function smsOf(given: GivenMessageSettings, allowPrivateNetworks: boolean, refus
   const twilio = { twilioAccountSid, twilioAuthToken, twilioFrom };
   const names = Object.keys(twilio) as (keyof typeof twilio)[];
   const usesTwilio = twilioUrl !== undefined || names.some((name) => twilio[name] !== undefined);
-  if (smsUrl !== undefined && usesTwilio) refuse("smsUrl", "cannot stand beside the settings of Twilio");
+  if (smsUrl !== undefined && usesTwilio) refuse("smsUrl", "cannot be set together with the settings for Twilio");
   const checkUrl = (setting: "smsUrl" | "twilioUrl", url: string): string => {
     const checked = checkOutboundUrl(url, { allowPrivateNetworks });
     return "problem" in checked ? refuse(setting, checked.problem) : url;
@@ -94,7 +94,7 @@ function smsOf(given: GivenMessageSettings, allowPrivateNetworks: boolean, refus
   if (smsUrl !== undefined) return { by: "gateway", url: checkUrl("smsUrl", smsUrl) };
   if (!usesTwilio) return { by: "files" };
   const required = (name: keyof typeof twilio): string =>
-    twilio[name] ?? refuse(name, "must be set with the others of Twilio");
+    twilio[name] ?? refuse(name, "must be set together with the other settings for Twilio");
   const account = {
     url: checkUrl("twilioUrl", twilioUrl ?? TWILIO_URL),
     accountSid: required("twilioAccountSid"),

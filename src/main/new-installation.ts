@@ -93,7 +93,7 @@ export function refuseEmptyDatabase(config: Config, ifEmpty: IfEmpty, furtherSig
   if (signs.length > 0) {
     const are = signs.length === 1 ? "is" : "are";
     throw new StartProblem(
-      `the database ${nameOf(config)} is empty, but ${inWords(signs)} ${are} there from an installation: restore its database, or set DATABASE_URL and KEYSTEAD_DATA_DIR to where it is; if a new installation is meant, start with --new-installation`,
+      `the database ${nameOf(config)} is empty, but ${inWords(signs)} ${are} there from an installation: restore its database, or set DATABASE_URL and KEYSTEAD_DATA_DIR to where it is. To begin a new installation, start with --new-installation`,
     );
   }
   if (ifEmpty === "refuse") {

@@ -12,7 +12,7 @@ export const OnRamp = Type.Object(
   {
     additionalProperties: false,
     description:
-      'Where the APIs of on-ramp providers are, in the file alone, if not where they are for everybody: {"moonpay": {"apiUrl": "https://…"}, "coinbase": {"apiUrl": "https://…"}}.',
+      'Origins of the APIs of on-ramp providers, if they are not the public ones; only in the configuration file: {"moonpay": {"apiUrl": "https://…"}, "coinbase": {"apiUrl": "https://…"}}.',
   },
 );
 

@@ -9,7 +9,7 @@ export function warnOfFewOpenFiles({ maxConnections }: { maxConnections: number 
   if (openFiles === undefined || openFiles >= needed) return;
   log.warn(
     { openFiles, maxConnections },
-    `${openFiles} files can be open, and connections count among them: past that, clients are cut off and nothing tells of it; raise the limit to ${needed} (LimitNOFILE of systemd, ulimit -n), or lower KEYSTEAD_MAX_CONNECTIONS`,
+    `${openFiles} files can be open, including connections. Beyond that, clients are cut off, and nothing is logged: raise the limit to ${needed} (LimitNOFILE of systemd, ulimit -n), or lower KEYSTEAD_MAX_CONNECTIONS`,
   );
 }
 

@@ -71,7 +71,7 @@ async function openFittingSigner(
 ): Promise<SignerProcess> {
   const knownRootKeyId = await rootKeyIdOrBeginning(config, ifEmpty, { database, state });
   if (knownRootKeyId !== undefined && ifEmpty === "begin anew") {
-    log.warn("--new-installation has no effect: the database holds an installation");
+    log.warn("--new-installation has no effect: the database already contains an installation");
   }
   // Only a server upgrades the tables, when its operator starts it; a running server needs the version that they have.
   if (knownRootKeyId !== undefined && command !== "serve") refuseOlder(state);
@@ -80,7 +80,7 @@ async function openFittingSigner(
     const signer = await openSigner(config, log, knownRootKeyId, observers?.signerAnswered);
     try {
       const migrated = await database.migrate();
-      if (migrated.length > 0) log.info({ migrations: migrated }, "the database was brought up to this version");
+      if (migrated.length > 0) log.info({ migrations: migrated }, "the database was migrated to this version");
       if (knownRootKeyId === undefined) await rememberRootKey(config, database, signer.rootKeyId as string);
       endOfBeginning(config);
       return signer;
@@ -154,7 +154,7 @@ function refuseUnfit({ unknown }: SchemaState): void {
     throw new StartProblem(`the database is an unfinished copy; nothing was changed: ${UNFINISHED_COPY_REMEDY}`);
   }
   throw new StartProblem(
-    `the database was brought up to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; nothing was changed. Start that version, or restore a backup from before the upgrade`,
+    `the database was migrated to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; nothing was changed. Start the newer version, or restore a backup from before the upgrade`,
   );
 }
 
@@ -162,7 +162,7 @@ function refuseUnfit({ unknown }: SchemaState): void {
 export function refuseOlder({ pending }: SchemaState): void {
   if (pending.length === 0) return;
   throw new StartProblem(
-    "the database is of an older version; start the server once, which brings it up to this one, or use the version that runs on it; nothing was changed",
+    "the database has the tables of an older version; nothing was changed. Start the server once to migrate them, or run the command from the version that your servers run",
   );
 }
 
@@ -183,7 +183,7 @@ export function lockFolder({ databaseUrl }: Pick<Config, "databaseUrl">, command
       );
     }
     throw new StartProblem(
-      `${folder} is in use by ${holderText(error.holder)}: a SQLite database belongs to one server. Stop that one first, or set KEYSTEAD_DATA_DIR to another folder`,
+      `${folder} is in use by ${holderText(error.holder)}: only one server can use a SQLite database. Stop the other one first, or set KEYSTEAD_DATA_DIR to another folder`,
     );
   }
 }
@@ -276,6 +276,6 @@ async function rememberRootKey({ rootKeyFile }: Config, database: Database, root
   });
   if (remembered === rootKeyId) return;
   throw new StartProblem(
-    `another server made its own root key for this database; copy its root key file to ${rootKeyFile}`,
+    `another server has created its own root key for this database; copy its root key file to ${rootKeyFile}`,
   );
 }

@@ -17,7 +17,7 @@ it("what the system refuses is a line with the remedy", () => {
   const missing = thrownBy(() => mkdtempSync("/nonexistent/keystead-"));
   assert.match(plainLine(missing) ?? "", /^ENOENT: [^\n]+'\/nonexistent\/[^\n]+; check the path: it is not there$/);
   const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" });
-  assert.match(plainLine(full) ?? "", /; make room on that disk, or name another place$/);
+  assert.match(plainLine(full) ?? "", /; make room on that disk, or use another place$/);
 });
 
 it("what the database refuses is one as well", () => {

@@ -41,8 +41,8 @@ const systemRemedies: Record<string, string> = {
   EISDIR: "check the path: it is a folder",
   EACCES: "run keystead as the user that may do this, or give this one the right",
   EPERM: "run keystead as the user that may do this, or give this one the right",
-  EROFS: "mount it for writing, or name another place",
-  ENOSPC: "make room on that disk, or name another place",
-  EDQUOT: "make room for this user, or name another place",
+  EROFS: "mount it for writing, or use another place",
+  ENOSPC: "make room on that disk, or use another place",
+  EDQUOT: "make room for this user, or use another place",
   EMFILE: "raise the limit of open files (ulimit -n)",
 };

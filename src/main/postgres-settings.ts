@@ -11,15 +11,16 @@ export const Postgres = {
   postgresConnections: Type.Integer({
     minimum: LEAST_CONNECTIONS,
     maximum: 1000,
-    description: "Connections to PostgreSQL that a server opens at most, beside two to see how it does.",
+    description: "The most connections to PostgreSQL that a server opens, plus two to monitor the database.",
   }),
-  postgresConnectSeconds: Seconds("How long a connection to PostgreSQL may take to come about.", 60),
-  postgresWaitSeconds: Seconds("How long a request waits for a connection to PostgreSQL that is free.", 60),
+  postgresConnectSeconds: Seconds("How long connecting to PostgreSQL may take.", 60),
+  postgresWaitSeconds: Seconds("How long a request waits for a free connection to PostgreSQL.", 60),
   postgresStatementSeconds: Seconds("How long one statement on PostgreSQL may take.", 60),
   postgresPrepared: Type.Unsafe<"on" | "off">({
     type: "string",
     enum: ["on", "off"],
-    description: "`off` behind a pooler that gives each transaction another session, as PgBouncer does.",
+    description:
+      "Whether to use prepared statements: `off` behind a pooler that gives each transaction another session, as PgBouncer does.",
   }),
 };
 

@@ -42,11 +42,11 @@ export class Presence {
   constructor(options: PresenceOptions) {
     this.#options = options;
     const { log } = options;
-    this.#away = new Outage(log, "the database is away; /readyz says why", "the database is there again");
+    this.#away = new Outage(log, "the database is unavailable; /readyz says why", "the database is available again");
     this.#unwritable = new Outage(
       log,
-      "the database takes no writes; /readyz says why",
-      "the database takes writes again",
+      "the database does not accept writes; /readyz says why",
+      "the database accepts writes again",
     );
   }
 
@@ -101,12 +101,12 @@ export class Presence {
     ]);
     if (maintenance && !this.#maintenance) {
       const { since, reason, operator } = maintenance;
-      log.warn({ since: new Date(since).toISOString(), reason, operator }, "maintenance: nothing is changed");
-    } else if (!maintenance && this.#maintenance) log.warn("the maintenance is over");
+      log.warn({ since: new Date(since).toISOString(), reason, operator }, "maintenance began: changes are refused");
+    } else if (!maintenance && this.#maintenance) log.warn("maintenance has ended");
     this.#maintenance = maintenance;
     if (own?.is_draining !== 1 || this.#isDraining) return;
     this.#isDraining = true;
-    log.warn("draining: this server is not ready any more, and answers what still comes");
+    log.warn("draining: this server reports that it is not ready, but still answers requests");
     onDrain();
   }
 
@@ -201,4 +201,4 @@ class Outage {
 
 /** What `/readyz` tells of a maintenance. */
 export const shownMaintenance = (maintenance: Maintenance): string =>
-  `since ${new Date(maintenance.since).toISOString()}${shownReason(maintenance)}; reads work, and whatever changes something answers 503`;
+  `since ${new Date(maintenance.since).toISOString()}${shownReason(maintenance)}; reads work, but changes get 503`;

@@ -15,12 +15,12 @@ const figures = Object.fromEntries(quotaNames.map((name) => [name, Figure(name)]
 
 const shown = quotaNames.map((name) => {
   const { usual, highest } = quotaKinds[name];
-  return `"${name}" (${usual ?? "any number, as null is"}; up to ${highest})`;
+  return `"${name}" (${usual ?? "null, which means unlimited"}; up to ${highest})`;
 });
 
 export const QuotaSetting = Type.Object(figures, {
   additionalProperties: false,
-  description: `What each organization may have, in the file alone, unless keystead organizations quota sets it for one: ${shown.join(", ")}.`,
+  description: `How much each organization may have, unless \`keystead organizations quota\` sets something else for it; only in the configuration file: ${shown.join(", ")}.`,
 });
 
 export const quotasOf = (given: Static<typeof QuotaSetting>): Quotas => ({ ...USUAL_QUOTAS, ...given });

@@ -37,7 +37,7 @@ export function untilTold(
     const known = await readiness();
     const what = told();
     if (what === undefined) return known;
-    const server = `it was told to ${what}; requests are still answered`;
+    const server = `it was told to ${what}, but still answers requests`;
     return { ...known, status: "not ready", reasons: { ...known.reasons, server } };
   };
 }
@@ -57,9 +57,7 @@ interface Part<State> {
 function databasePart(health: Health): Part<Readiness["database"]> {
   if (health.state === "ready") return health;
   const consequence =
-    health.state === "unwritable"
-      ? "reads work, and whatever changes something answers 503"
-      : "every request that needs it answers 503";
+    health.state === "unwritable" ? "reads work, but changes get 503" : "every request that needs it gets 503";
   return { state: health.state, reason: `the database ${health.reason}; ${consequence}` };
 }
 
@@ -71,12 +69,12 @@ function signerPart({ state, problem }: Pick<Opened["signer"], "state" | "proble
       return {
         state,
         reason:
-          "the root key needs a passphrase: restart the server with KEYSTEAD_ROOT_KEY_PASSPHRASE; nothing is signed",
+          "the root key needs a passphrase: restart the server with KEYSTEAD_ROOT_KEY_PASSPHRASE; until then, nothing can be signed",
       };
     default:
       return {
         state: "failed",
-        reason: `the signer process is down and is started again; nothing is signed${problem === undefined ? "" : `: ${problem}`}`,
+        reason: `the signer process is down and is being restarted; nothing can be signed${problem === undefined ? "" : `: ${problem}`}`,
       };
   }
 }
@@ -88,10 +86,11 @@ function organizationPart(state: Readiness["organization"]): Part<Readiness["org
     case "missing":
       return {
         state,
-        reason: "there is no organization yet: a start with an open root key makes one, and so does keystead init",
+        reason:
+          "there is no organization yet; a start with the passphrase of the root key creates one, and so does `keystead init`",
       };
     case "unknown":
-      return { state, reason: "the database does not tell whether there is an organization" };
+      return { state, reason: "it could not be read from the database whether there is an organization" };
   }
 }
 

@@ -11,7 +11,7 @@ export const RetentionSetting = Type.Object(
   { webhookEvents: Days(1), mailEvents: Days(7) },
   {
     additionalProperties: false,
-    description: `Days that are kept, in the file alone: "webhookEvents", with their deliveries and attempts, and "mailEvents", from 7, with what is known of the mail; ${DEFAULT_RETENTION_DAYS} unless set, at most 3650.`,
+    description: `How many days events are kept, only in the configuration file: "webhookEvents", with their deliveries and attempts, and "mailEvents", with what is known about the mail, at least 7. The default is ${DEFAULT_RETENTION_DAYS}, and the most is 3650.`,
   },
 );
 

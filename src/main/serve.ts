@@ -119,7 +119,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { allowPrivateNetworks } = config;
   if (allowPrivateNetworks) {
     logger.warn(
-      "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses by plain http, and OIDC issuers may be on them; development only",
+      "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on: webhooks may reach private addresses over plain HTTP, and OIDC issuers may have private addresses; for development only",
     );
   }
   const ifEmpty = newInstallation ? "begin anew" : "begin";
@@ -215,7 +215,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   try {
     await presence.begin();
     if (await storeQuotasOfInstallation(database, config.quotas)) {
-      logger.info({ quotas: config.quotas }, "all servers of this database go by these quotas");
+      logger.info({ quotas: config.quotas }, "all servers of this database use these quotas");
     }
     if (runnerKind) preparePrograms(config, logger);
     const { registry: measured } = metrics;
@@ -316,7 +316,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     let authProxyUrl = local;
     if (proxyPort !== undefined) {
       authProxyUrl = await listen(proxyListener, { host: config.host, port: proxyPort }, "KEYSTEAD_AUTH_PROXY_PORT");
-      logger.info({ authProxyUrl }, "the auth proxy has a port of its own");
+      logger.info({ authProxyUrl }, "the auth proxy has its own port");
     }
     info.baseUrl = config.publicUrl ?? local;
     const consoleUrl = hasConsole ? (config.publicUrl ?? consoleUrlOf(local)) : undefined;
@@ -332,13 +332,16 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         const linkFile =
           unattended && firstVisitUrl !== undefined ? leaveLink(config.dataDir, firstVisitUrl) : undefined;
         const credentials = credentialsFileIn(config.dataDir);
-        logger.info({ credentials, linkFile }, "the first organization was made, with a root user and an API key");
+        logger.info({ credentials, linkFile }, "the first organization was created, with a root user and an API key");
       }
       await ensureServiceKeys({ database, signer }, house.serviceKeys, clock());
       await recordBoot({ database, signer }, clock());
       signer.onRestart(() => {
         recordBoot({ database, signer }, clock()).catch((error: Error) =>
-          logger.warn({ reason: error.message }, "the boot of the signer is recorded with its first proof"),
+          logger.warn(
+            { reason: error.message },
+            "the boot of the signer could not be recorded; this is tried again with its first proof",
+          ),
         );
       });
     }
@@ -411,7 +414,10 @@ function tellAddress({ dataDir }: Config, baseUrl: string, log: Logger): void {
     writeFileDurably(file, `${JSON.stringify({ baseUrl, pid: process.pid })}\n`, 0o644);
   } catch (error) {
     const { message: reason } = error as Error;
-    log.warn({ file, reason }, "the address of this server cannot be written down: `keystead call` may not find it");
+    log.warn(
+      { file, reason },
+      "the address of this server cannot be written to a file, so `keystead call` may not find it",
+    );
   }
 }
 
@@ -422,11 +428,13 @@ function preparePrograms({ tvc }: Config, log: Logger): void {
     if (closed === undefined) return;
     log.warn(
       { folder: closed },
-      "programs of deployments run as users that cannot reach their directory; name another one with `tvc.directory`",
+      "programs of deployments run as users that cannot access their directory; set `tvc.directory` to another one",
     );
   } catch (error) {
     const reason = (error as Error).message;
-    throw new StartProblem(`the directory of deployments' programs cannot be made: ${reason}. Check \`tvc.directory\``);
+    throw new StartProblem(
+      `the directory for the programs of deployments cannot be created: ${reason}. Check \`tvc.directory\``,
+    );
   }
 }
 
@@ -472,7 +480,7 @@ async function close({ listeners, admin, worker, clients, nodes, opened, log }: 
   const ended = Promise.all([worker.stop(), ...clients.map((client) => client.close())]).then(() =>
     opened.database.close(),
   );
-  await atMost(CLOSE_DEADLINE_MS, ended, () => log.warn("the database was left before it had answered everything"));
+  await atMost(CLOSE_DEADLINE_MS, ended, () => log.warn("the database was closed before it had answered everything"));
   await opened.signer.close();
   opened.lock?.release();
 }
@@ -492,10 +500,10 @@ async function atMost(ms: number, work: Promise<unknown>, onLate: () => void): P
 /** The text that a terminal shows after a start. */
 export function banner(server: RunningServer, config: Config): string {
   const { baseUrl, consoleUrl, firstVisitUrl, isFirstStart } = server;
-  const lines = [`Keystead ${version} serves ${baseUrl}`, ""];
-  if (isFirstStart) lines.push("This first start made an organization, a root user and an API key.");
+  const lines = [`Keystead ${version} is serving ${baseUrl}`, ""];
+  if (isFirstStart) lines.push("This first start created an organization, a root user and an API key.");
   if (firstVisitUrl !== undefined) {
-    lines.push(`Open within 15 minutes to sign in with a passkey: ${firstVisitUrl}`, "");
+    lines.push(`To sign in with a passkey, open this link within 15 minutes: ${firstVisitUrl}`, "");
   }
   return [
     ...lines,

@@ -23,13 +23,13 @@ export function settingProblem(name: string, schema: TSchema, value: unknown): s
   const errors = validator.Errors(value);
   // Unknown names come first, because a misspelled name also causes an error about the missing right one.
   const problem = errors.find(({ keyword }) => keyword === "additionalProperties") ?? errors[0];
-  if (problem === undefined) return "does not fit";
+  if (problem === undefined) return "is not valid";
   const { instancePath, schemaPath, message } = problem;
   const within = [name, ...partsOf(instancePath)].join(".");
   if (problem.keyword === "additionalProperties") {
     const known = Object.keys(schemaAt(schema, schemaPath)?.properties ?? {});
     const [unknown] = problem.params.additionalProperties;
-    return `\`${within}.${unknown}\` is unknown; known are ${known.join(", ")}`;
+    return `\`${within}.${unknown}\` is unknown; the known ones are ${known.join(", ")}`;
   }
   const fitting = fits(schemaAt(schema, schemaPath.replace(/\/anyOf\/\d+$/, "")));
   const text = fitting === undefined ? message : `must be ${fitting}`;

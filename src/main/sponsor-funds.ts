@@ -41,7 +41,10 @@ export function withSponsors(
     const balance = await balanceOf(nodes, chain, address);
     if (balance >= least) warnings.delete(chain);
     else
-      warnings.set(chain, `the sponsor ${address} has ${balance} ${isSolana(chain) ? "lamports" : "wei"}: pay it some`);
+      warnings.set(
+        chain,
+        `the sponsor ${address} has ${balance} ${isSolana(chain) ? "lamports" : "wei"}: send it more`,
+      );
   };
   const leastOf = (chain: Chain): bigint => {
     if (!isSolana(chain)) return POOR_SPONSOR_WEI;

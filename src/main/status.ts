@@ -39,8 +39,7 @@ export const exitCodes: Readonly<Record<Status["state"], number>> = {
 
 export async function statusOf({ adminHost, adminPort }: Pick<Config, "adminHost" | "adminPort">): Promise<Status> {
   if (adminPort === 0) {
-    const reason =
-      "KEYSTEAD_ADMIN_PORT is 0: a server with these settings has no admin port to ask, whether it runs or not";
+    const reason = "KEYSTEAD_ADMIN_PORT is 0, so a server with these settings has no admin port to ask";
     return { state: "unknown", reason };
   }
   const origin = urlOf(adminHost, adminPort);
@@ -60,15 +59,15 @@ export async function statusOf({ adminHost, adminPort }: Pick<Config, "adminHost
     if (readiness) return statusFrom(readiness, metrics);
     return {
       state: "none",
-      reason: `something else than Keystead answers at ${origin}; check KEYSTEAD_ADMIN_HOST and KEYSTEAD_ADMIN_PORT`,
+      reason: `something other than Keystead answers at ${origin}; check KEYSTEAD_ADMIN_HOST and KEYSTEAD_ADMIN_PORT`,
     };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     if (error.waitedFor === "answer" || error.waitedFor === "body") {
-      const reason = `${origin} takes connections, and answered nothing in ${STATUS_DEADLINE_MS / 1000} s; look at its log, its processor and its disk, and restart it where it stays so`;
+      const reason = `${origin} accepts connections, but did not answer within ${STATUS_DEADLINE_MS / 1000} s; check the server's log, processor and disk, and restart it if this does not change`;
       return { state: "silent", reason };
     }
-    const reason = `no server answers at ${origin} (${error.message}); start it with keystead serve, or give its settings to this command`;
+    const reason = `no server answers at ${origin} (${error.message}); start it with \`keystead serve\`, or give this command the server's settings`;
     return { state: "none", reason };
   } finally {
     await outbound.close();
@@ -132,7 +131,7 @@ export function describeStatus(status: Status): string {
     ...Object.entries(warnings).map(([part, text]) => [`warning ${part}`, text]),
     ...Object.entries(audit).map(([sink, { status, backlog }]) => [
       `audit ${sink}`,
-      `${status}, ${backlog} lines wait`,
+      `${status}, ${backlog} lines waiting`,
     ]),
     ["jobs", `${count(jobs.waiting)} waiting, ${count(jobs.dead)} dead`],
   ];

@@ -47,7 +47,7 @@ export const SwapSetting = Type.Object(
   },
   {
     ...closed,
-    description: `Who quotes swaps, in the file alone: {"provider": "relay", "apiKey": "…", "contracts": {"eip155:8453": ["0x…"]}}, with the contracts that wallets may be made to call; "baseUrl" (${RELAY_URL}), "timeoutMs" (${TIMEOUT_MS}) of one request, "quoteTtlSeconds" (${QUOTE_TTL_SECONDS}), "pollMs" (${POLL_MS}), "serviceFee": {"bps": 0, "stableBps": 0, "recipient": "0x…"} in basis points of the input up to ${MAX_SWAP_FEE_BPS}, and "chains", all those that the provider serves unless set.`,
+    description: `The provider of swaps, only in the configuration file: {"provider": "relay", "apiKey": "…", "contracts": {"eip155:8453": ["0x…"]}}. "contracts" are those that swaps may call. Optional are "baseUrl" (${RELAY_URL}), "timeoutMs" (${TIMEOUT_MS}) for one request, "quoteTtlSeconds" (${QUOTE_TTL_SECONDS}), "pollMs" (${POLL_MS}), "serviceFee": {"bps": 0, "stableBps": 0, "recipient": "0x…"} in basis points of the input, up to ${MAX_SWAP_FEE_BPS}, and "chains", by default all that the provider serves.`,
   },
 );
 
@@ -71,13 +71,13 @@ export function swapSettingsOf(
   if (problem !== undefined) return refuse(`\`baseUrl\` ${problem}`);
   const { search, hash, username } = new URL(baseUrl);
   if (search || hash || username)
-    return refuse("`baseUrl` must be an origin, with a path where there is one, and no more");
+    return refuse("`baseUrl` must be an origin, optionally with a path, and nothing else");
   const { bps = 0, stableBps = bps, recipient } = given.serviceFee ?? {};
   if (recipient === undefined && bps + stableBps > 0) return refuse("`serviceFee.recipient` is missing");
   const chainOf = (text: string, where: string): SwapChain =>
     isEvmChain(text) || text === swapCluster
       ? text
-      : refuse(`\`${where}\` names ${JSON.stringify(text)}, which is no chain to swap on`);
+      : refuse(`\`${where}\` names ${JSON.stringify(text)}, which is not a chain for swaps`);
   const contracts = Object.entries(given.contracts ?? {}).map(([name, addresses]) => {
     const chain = chainOf(name, "contracts");
     return [chain, addresses.map((address) => contractOn(chain, address, refuse))] as const;
@@ -100,7 +100,7 @@ export function swapSettingsOf(
 function contractOn(chain: SwapChain, address: string, refuse: (problem: string) => never): string {
   if (address.startsWith("0x") === (chain === swapCluster)) {
     return refuse(
-      `\`contracts.${chain}\` names ${address}, which is no ${chain === swapCluster ? "program" : "contract"} there`,
+      `\`contracts.${chain}\` names ${address}, which is not a ${chain === swapCluster ? "program" : "contract"} on this chain`,
     );
   }
   return chain === swapCluster ? address : address.toLowerCase();

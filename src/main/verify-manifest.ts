@@ -21,7 +21,7 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 export function verifyManifest(file: string): VerifiedManifest {
   try {
     const bytes = readFileSync(file);
-    if (bytes.length > MAX_FILE_BYTES) throw new StartProblem(`${file} is larger than any manifest`);
+    if (bytes.length > MAX_FILE_BYTES) throw new StartProblem(`${file} is too large to be a manifest`);
     const envelope = parseEnvelope(bytes);
     const { manifest } = envelope;
     const { threshold, members } = manifest.manifestSet;
@@ -35,7 +35,7 @@ export function verifyManifest(file: string): VerifiedManifest {
     };
   } catch (error) {
     if (error instanceof KeysteadError) {
-      throw new StartProblem(`${file} is no manifest: ${error.message.replace(/^[^:]*: /, "")}`);
+      throw new StartProblem(`${file} is not a manifest: ${error.message.replace(/^[^:]*: /, "")}`);
     }
     const { code } = error as NodeJS.ErrnoException;
     throw code === undefined ? error : new StartProblem(`${file} cannot be read (${code})`);

@@ -147,7 +147,7 @@ describe("the nodes of a chain", () => {
     const pool = poolOf(await nodes(1));
     await assert.rejects(pool.requireChain("eip155:1"), {
       code: "CHAIN_NOT_CONFIGURED",
-      message: /no node of eip155:1; its operator names one under `chains`/,
+      message: /no nodes for eip155:1; its operator can configure them under `chains`/,
     });
     await assert.rejects(pool.call("eip155:1", PING), unavailable(/no node is configured/));
   });

@@ -97,9 +97,7 @@ export function createNodes(options: NodesOptions): Nodes<Chain> & { start(): vo
       for (const [chain, { pollMs }] of settings) {
         const lookAfterAll = () => {
           for (const node of nodesOf.get(chain) ?? []) {
-            node
-              .lookAfter(pollMs)
-              .catch((error: Error) => log.error({ err: error }, "a node could not be looked after"));
+            node.lookAfter(pollMs).catch((error: Error) => log.error({ err: error }, "a node could not be checked"));
           }
         };
         lookAfterAll();

@@ -138,7 +138,7 @@ function clauseOf(
   const field = (name: string) => `parameters.selectors.${index}.${name}`;
   const form = subjectForms.get(subject);
   if (!form) {
-    const reason = `is not a known subject; known are ${selectorSubjects.join(", ")}`;
+    const reason = `is not a known subject; the known ones are ${selectorSubjects.join(", ")}`;
     return fail("FIELD_INVALID", { field: field("subject"), reason });
   }
   const { kinds, takesOne, write }: OperatorForm = operatorForms[operator];

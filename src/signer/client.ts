@@ -249,7 +249,7 @@ export class SignerProcess implements Signer {
     );
     this.#child = child;
     this.#exchange = new Exchange(child.stdio[3] as Duplex, (reason) => {
-      this.#options.log.error({ reason }, "the signer does not answer and is ended");
+      this.#options.log.error({ reason }, "the signer does not answer and is killed");
       this.#end(child, reason);
     });
   }
@@ -296,7 +296,7 @@ export class SignerProcess implements Signer {
   #errorOf(fault: SignerFault): unknown {
     if (fault.kind === "refused") return new SignerRefused(fault.message);
     this.#options.log.error({ fault }, "the signer could not answer");
-    return unavailable("it failed over this request");
+    return unavailable("it failed on this request");
   }
 
   #busyError(organizationId: string): KeysteadError {

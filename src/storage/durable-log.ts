@@ -8,9 +8,9 @@ export type SyncFile = (descriptor: number, done: (error: Error | null) => void)
 
 const isReadOnly = ({ code }: NodeJS.ErrnoException): boolean => code === "EROFS";
 
-const THERE = "what was acknowledged before is there";
-const BROKEN = `could not be written to the disk; ${THERE}; put the disk in order and restart the server`;
-const READ_ONLY = `is on a disk that became read-only; ${THERE}; see why it did, mount it for writing and restart the server`;
+const THERE = "everything acknowledged before is safe";
+const BROKEN = `could not be written to the disk; ${THERE}; repair the disk and restart the server`;
+const READ_ONLY = `is on a disk that became read-only; ${THERE}; find out why, mount it for writing and restart the server`;
 
 /**
  * Makes the write-ahead log of an open SQLite file durable. This process does it itself, because SQLite would block the event loop for as

@@ -96,10 +96,10 @@ describe("failures of databases", () => {
       const { kind, reason } = translate(error) as DatabaseFailure;
       assert.deepEqual(
         [kind, reason],
-        ["unavailable", "is on a disk that is read-only: see why it is, and mount it for writing"],
+        ["unavailable", "is on a read-only disk: find out why, and mount it for writing"],
       );
     }
-    assert.match((translate(withCode("42501")) as DatabaseFailure).reason, /does not let the user/);
+    assert.match((translate(withCode("42501")) as DatabaseFailure).reason, /does not allow the user/);
   });
 
   it("keep the driver's error as their cause", () => {

@@ -91,7 +91,7 @@ export const SQLITE_FULL = 13;
 const SQLITE_LOCKED: readonly number[] = [5, 6];
 const SQLITE_READONLY = 8;
 const SQLITE_IO = 10;
-const READ_ONLY = "is on a disk that is read-only: see why it is, and mount it for writing";
+const READ_ONLY = "is on a read-only disk: find out why, and mount it for writing";
 const NO_ROOM = /^(53100|ENOSPC|EDQUOT)$/;
 const UNSIGNED = /^(SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_)/;
 const CERTIFICATE =
@@ -101,15 +101,15 @@ const CERTIFICATE =
 const rules: readonly Rule[] = [
   {
     kind: "retry",
-    reason: "is busy with transactions that get into each other's way",
+    reason: "is busy with conflicting transactions",
     holds: coded(/^(40001|40P01)$/),
   },
-  { kind: "retry", reason: "changed its tables meanwhile", holds: isStaleStatement },
+  { kind: "retry", reason: "changed its tables in the meantime", holds: isStaleStatement },
 
-  { kind: "outage", reason: "refuses the user or the password that DATABASE_URL names", holds: coded(/^28/) },
+  { kind: "outage", reason: "rejects the user or the password in DATABASE_URL", holds: coded(/^28/) },
   {
     kind: "outage",
-    reason: "refuses the user or the password that DATABASE_URL names",
+    reason: "rejects the user or the password in DATABASE_URL",
     holds: worded(/^SASL|client password/),
   },
   { kind: "outage", reason: "that DATABASE_URL names does not exist", holds: coded(/^3D000$/) },
@@ -117,19 +117,20 @@ const rules: readonly Rule[] = [
   { kind: "outage", reason: "has no connection left for this server", holds: isOutOfConnections },
   {
     kind: "unavailable",
-    reason: "is behind a pooler that does not keep what belongs to a session: set KEYSTEAD_POSTGRES_PREPARED=off",
+    reason: "is behind a pooler that does not keep the state of a session: set KEYSTEAD_POSTGRES_PREPARED=off",
     holds: (error) => error.code === "42P05" || worded(/unsupported startup parameter/)(error),
   },
   {
     kind: "unavailable",
-    reason: "is behind a pooler that lets no transactions through: its pool_mode must be transaction or session",
+    reason: "is behind a pooler that does not allow transactions: its pool_mode must be transaction or session",
     holds: worded(/statement pooling mode/),
   },
   { kind: "outage", reason: "is starting, stopping, or was told to end connections", holds: coded(/^57P/) },
-  { kind: "outage", reason: "takes no writes: it is a standby, or set to read-only", holds: coded(/^25006$/) },
+  { kind: "outage", reason: "accepts no writes: it is a standby, or set to read-only", holds: coded(/^25006$/) },
   {
     kind: "outage",
-    reason: "is at a server in the place of which another was promoted: stop that one, and let it follow",
+    reason:
+      "is on a server that was replaced by the promotion of another one: stop the replaced server, and make it a standby",
     holds: coded(/^KEYSTEAD_REPLACED$/),
   },
   { kind: "outage", reason: "ended a transaction that took too long", holds: coded(/^25P0[34]$/) },
@@ -138,17 +139,17 @@ const rules: readonly Rule[] = [
     reason: "refuses connections: nothing listens at its address",
     holds: coded(/^ECONNREFUSED$/),
   },
-  { kind: "outage", reason: "needs a socket or a file that is not there", holds: coded(/^ENOENT$/) },
+  { kind: "outage", reason: "needs a socket or a file that does not exist", holds: coded(/^ENOENT$/) },
   { kind: "outage", reason: "cannot be found: its host name has no address", holds: coded(/^(ENOTFOUND|EAI_\w+)$/) },
   {
     kind: "outage",
-    reason: "cannot be reached: there is no way to its host",
+    reason: "cannot be reached: there is no route to its host",
     holds: coded(/^(EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL|ETIMEDOUT)$/),
   },
   { kind: "outage", reason: "lost the connection", holds: coded(/^(08|ECONNRESET$|ECONNABORTED$|EPIPE$)/) },
   {
     kind: "outage",
-    reason: "has a TLS certificate that is not accepted: it is signed by nobody whom `sslrootcert` names",
+    reason: "has a TLS certificate that is not accepted: it is not signed by an authority in `sslrootcert`",
     holds: coded(UNSIGNED),
   },
   {
@@ -162,7 +163,7 @@ const rules: readonly Rule[] = [
     holds: coded(/^CERT_HAS_EXPIRED$/),
   },
   { kind: "outage", reason: "has a TLS certificate that is not accepted", holds: coded(CERTIFICATE) },
-  { kind: "outage", reason: "does not speak TLS as DATABASE_URL asks", holds: worded(/SSL connection/i) },
+  { kind: "outage", reason: "does not support TLS, which DATABASE_URL requires", holds: worded(/SSL connection/i) },
   {
     kind: "outage",
     reason: "cannot be reached: this server has too many files open",
@@ -170,7 +171,7 @@ const rules: readonly Rule[] = [
   },
   {
     kind: "outage",
-    reason: "did not take a connection in time",
+    reason: "did not accept a connection in time",
     holds: worded(/timeout exceeded when trying|connection timeout/i),
   },
   {
@@ -186,15 +187,15 @@ const rules: readonly Rule[] = [
   {
     kind: "unavailable",
     reason:
-      "does not let the user that DATABASE_URL names do this: that user must own the tables, or be granted all on them",
+      "does not allow the user in DATABASE_URL to do this: that user must own the tables, or be granted all privileges on them",
     holds: coded(/^42501$/),
   },
   { kind: "unavailable", reason: "is out of memory or other resources", holds: coded(/^53/) },
   { kind: "unavailable", reason: "did not answer in time", holds: coded(/^(57014|55P03)$/) },
   { kind: "unavailable", reason: "did not answer in time", holds: worded(/Query read timeout/i) },
-  { kind: "unavailable", reason: "was closed, as this server stops", holds: worded(/after calling end/i) },
-  { kind: "unavailable", reason: "had an operator step in", holds: coded(/^57/) },
-  { kind: "unavailable", reason: "reports a fault of its disk or of its own", holds: coded(/^(58|F0|XX)/) },
+  { kind: "unavailable", reason: "was closed because this server is stopping", holds: worded(/after calling end/i) },
+  { kind: "unavailable", reason: "was interrupted by an operator", holds: coded(/^57/) },
+  { kind: "unavailable", reason: "reports a fault of its disk or an internal fault", holds: coded(/^(58|F0|XX)/) },
 
   { kind: "unavailable", reason: "is locked by another process", holds: sqlite(SQLITE_LOCKED) },
   { kind: "unavailable", reason: "has no room left on its disk", holds: sqlite([SQLITE_FULL]) },
@@ -212,7 +213,7 @@ const rules: readonly Rule[] = [
 
 const ruleOf = (error: unknown): Rule | undefined => rules.find(({ holds }) => holds((error ?? {}) as DriverError));
 const kindOf = (error: unknown): FailureKind => ruleOf(error)?.kind ?? "bug";
-const reasonOf = (error: unknown): string => ruleOf(error)?.reason ?? "failed in a way that the log tells";
+const reasonOf = (error: unknown): string => ruleOf(error)?.reason ?? "failed; the log says how";
 
 /** The text of an error. An error for several attempts has no text of its own. */
 function textOf(cause: unknown): string {

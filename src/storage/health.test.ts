@@ -54,7 +54,7 @@ describe("the health of a database", () => {
     answers.write = () => Promise.reject(failure("25006"));
     assert.deepEqual(await check.check(), {
       state: "unwritable",
-      reason: "takes no writes: it is a standby, or set to read-only",
+      reason: "accepts no writes: it is a standby, or set to read-only",
     });
     pass(HEALTH_LIFETIME_MS);
     answers.read = () => Promise.reject(failure("ECONNREFUSED"));

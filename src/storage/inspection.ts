@@ -97,7 +97,7 @@ function tryDisk(folder: string): void {
   } catch (error) {
     if (isOutOfRoom(error)) throw translate(error);
     const code = (error as NodeJS.ErrnoException).code ?? "EIO";
-    throw new DatabaseFailure("unavailable", error, `is in a folder that takes no writes (${code})`);
+    throw new DatabaseFailure("unavailable", error, `is in a folder that accepts no writes (${code})`);
   }
 }
 

@@ -21,8 +21,7 @@ export const MIGRATIONS_TABLE = "migrations";
 export const UNFINISHED_COPY = "unfinished-copy";
 
 /** How to go on with an unfinished copy. */
-export const UNFINISHED_COPY_REMEDY =
-  "run the same keystead copy again, which goes on where it ended, or name another database";
+export const UNFINISHED_COPY_REMEDY = "run the same `keystead copy` again to continue it, or use another database";
 
 export interface SchemaState {
   /** The database has no table of Keystead. */

@@ -20,16 +20,16 @@ export function hostsIn(url: string): NamedHosts {
   if (scheme === undefined) throw new Error("must be like postgres://user@host/database");
   const names = hosts.split(",");
   if (names.length > MAX_HOSTS) throw new Error(`names more than ${MAX_HOSTS} hosts`);
-  if (names.length > 1 && names.includes("")) throw new Error("names a host without a name between its commas");
+  if (names.length > 1 && names.includes("")) throw new Error("has an empty host name between its commas");
   const parameters = query.split("&").filter((parameter) => parameter !== "");
   const last = (name: string) => parameters.findLast((parameter) => parameter.startsWith(name))?.slice(name.length);
   const wanted = last(ATTRIBUTE);
   if (wanted !== undefined && !["any", "read-write", "primary"].includes(wanted)) {
-    throw new Error(`asks for a server that is no use: ${ATTRIBUTE}read-write, primary or any is what fits`);
+    throw new Error(`asks for a server that cannot be used: ${ATTRIBUTE} must be read-write, primary or any`);
   }
   const tls = last(TLS);
   if (tls !== undefined && !TLS_MODES.includes(tls)) {
-    throw new Error(`has an unknown sslmode: ${TLS} takes ${TLS_MODES.join(", ")}`);
+    throw new Error(`has an unknown sslmode: ${TLS} must be one of ${TLS_MODES.join(", ")}`);
   }
   const others = parameters.filter((parameter) => !parameter.startsWith(ATTRIBUTE));
   const tail = `${path}${others.length === 0 ? "" : `?${others.join("&")}`}`;

@@ -109,7 +109,7 @@ function whyLost(path: string): string {
     return LOST;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return `has a file that this server cannot look at any more (${code}); see to the disk and to who may enter the folders on its path, and restart the server`;
+    return `has a file that this server can no longer access (${code}); check the disk and the permissions of the folders in its path, and restart the server`;
   }
 }
 

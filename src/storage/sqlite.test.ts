@@ -77,7 +77,7 @@ describe("a SQLite file", () => {
         () => assert.fail("it was written"),
         (error: unknown) => (error instanceof DatabaseFailure ? error.reason : String(error)),
       );
-    const ofDisk = "is on a disk that is read-only: see why it is, and mount it for writing";
+    const ofDisk = "is on a read-only disk: find out why, and mount it for writing";
     assert.equal(await reason(), "is in a file that cannot be written");
     // Of one that is mounted so the system says it before anything is opened, of one with a fault only then.
     for (const name of ["accessSync", "openSync"] as const) {

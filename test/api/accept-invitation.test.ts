@@ -318,7 +318,12 @@ for (const engine of engines) {
         { apiKeys: [apiKeyParams(key)], authenticators: [registration] },
       ]) {
         const parameters = { invitationId, token, ...credentials };
-        await refused(world, () => guest.submit("accept_invitation", parameters), 400, /must have one credential/);
+        await refused(
+          world,
+          () => guest.submit("accept_invitation", parameters),
+          400,
+          /must have exactly one credential/,
+        );
       }
       const two = { invitationId, token, apiKeys: [apiKeyParams(key), apiKeyParams(generateApiKey())] };
       await refused(world, () => guest.submit("accept_invitation", two), 400, /parameters\.apiKeys/);

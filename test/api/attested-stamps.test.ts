@@ -82,7 +82,7 @@ onEachEngine("stamps that a token attests", (server) => {
     assert.equal(again.body.activity.id, activity.id, "the same body is the same login");
     const second = await login(root.client, attested);
     assert.equal(second.status, 401);
-    assert.match(second.body.message, /was used for a login already/);
+    assert.match(second.body.message, /has already been used for a login/);
     const otpLogin = { verificationToken: attested.token, publicKey: generateApiKey().publicKey };
     const first = { type: "ACTIVITY_TYPE_OTP_LOGIN" };
     const elsewhere = await root.client.submit("otp_login", otpLogin, first);
@@ -367,7 +367,7 @@ onEachEngine("stamps that a token attests", (server) => {
     assert.deepEqual(await shown(), ["EMAIL_OTP"], "it is the same in other letters");
     const removal = await client.submit("update_user_email", { userId, userEmail: "" });
     assert.equal(removal.status, 400);
-    assert.match(removal.body.message, /MFA policy of the user asks for codes/);
+    assert.match(removal.body.message, /MFA policy of the user requires codes/);
   });
 
   it("do not count without the contact, also where its loss was asked for before the stamp and stored after it", async () => {

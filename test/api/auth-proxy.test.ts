@@ -99,10 +99,7 @@ onEachEngine("the auth proxy's configuration", (server) => {
     ]) {
       const { status, body } = await client.submit("update_root_quorum", quorum);
       assert.equal(status, 400, JSON.stringify(body));
-      assert.match(
-        body.message,
-        new RegExp(`quorum users missing: .* give ${userId} a passkey or an API key of their own`),
-      );
+      assert.match(body.message, new RegExp(`quorum users missing: .* give ${userId} their own passkey or API key`));
     }
     await client.result("update_root_quorum", { threshold: 1, userIds: [rootId, userId] });
     const [key] = await apiKeysOf(client, userId);
@@ -396,7 +393,7 @@ onEachEngine("people at the auth proxy", (server) => {
     }
     const reused = await app.call("otp_login", { ...login, organizationId, publicKey: generateApiKey().publicKey });
     assert.equal(reused.status, 400);
-    assert.match(reused.body.message, /used already/);
+    assert.match(reused.body.message, /already been used/);
   });
 
   it("are not told who has an address by a token that was not issued here", async () => {
@@ -621,7 +618,7 @@ onEachEngine("people at the auth proxy", (server) => {
     const verificationToken = await verificationTokenFor(server(), app.root.client, newAddress());
     const other = await app.call("signup", { ...NOBODY, userEmail: newAddress(), verificationToken });
     assert.equal(other.status, 400);
-    assert.match(other.body.message, /`verificationToken` proves .*, which is the contact of no user to be made/);
+    assert.match(other.body.message, /`verificationToken` proves .*, which is the contact of no user to be created/);
     for (const body of ["{", "[]", '"text"', "null", `{"a":"${"x".repeat(MAX_AUTH_PROXY_BODY_BYTES)}"}`]) {
       const answer = await app.call("signup_v2", body);
       assert.ok(answer.status === 400 || answer.status === 413, JSON.stringify(answer.body));

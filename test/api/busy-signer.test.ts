@@ -26,7 +26,7 @@ function assertShed({ status, body }: TestAnswer): void {
   assert.equal(status, 429, JSON.stringify(body));
   assert.equal(body.code, 8);
   assert.equal(body.turnkeyErrorCode, "RATE_LIMIT_EXCEEDED");
-  assert.match(body.message, /^too much of this organization's work waits for the signer; nothing was changed, /);
+  assert.match(body.message, /^too much of this organization's work is waiting for the signer; nothing was changed, /);
 }
 
 onEachEngine("an organization that has too much waiting for the signer", (server) => {

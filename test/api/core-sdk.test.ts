@@ -207,7 +207,7 @@ onOneEngine("sqlite", "the published core client", (server) => {
       assert.equal((await second.fetchUser()).userName, "Ada");
       await assert.rejects(
         second.loginWithOtp({ verificationToken: token, organizationId }),
-        because(/its token was used for a login already/),
+        because(/its token has already been used for a login/),
       );
 
       const third = await visit(server(), app);

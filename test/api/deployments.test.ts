@@ -288,12 +288,12 @@ onEachEngine("deployments", (server) => {
     for (const id of [deploymentId, second.deploymentId]) {
       const { tvcDeployment } = await client.read("get_tvc_deployment", { deploymentId: id });
       assert.equal(tvcDeployment.delete, true);
-      await refused(client, "restore_tvc_deployment", { deploymentId: id }, /the app .* is deleted/);
+      await refused(client, "restore_tvc_deployment", { deploymentId: id }, /the app .* was deleted/);
     }
     assert.deepEqual((await client.read("list_tvc_apps")).tvcApps, []);
     assert.equal((await client.read("get_tvc_app", { tvcAppId: app.appId })).tvcApp.id, app.appId);
-    await refused(client, "delete_tvc_app_and_deployments", { appId: app.appId }, /is deleted/);
-    await refused(client, "create_tvc_deployment", await deploymentParams(app.appId, someProgram), /is deleted/);
+    await refused(client, "delete_tvc_app_and_deployments", { appId: app.appId }, /was deleted/);
+    await refused(client, "create_tvc_deployment", await deploymentParams(app.appId, someProgram), /was deleted/);
   });
 
   it("are listed as far as one answer holds them, the newest first", async () => {
@@ -382,7 +382,7 @@ onEachEngine("deployments", (server) => {
     );
     const taken = { walletId, path, operatorName: "again" };
     await refused(client, "create_tvc_operator", taken, /path/, 409);
-    await refused(client, "create_tvc_operator", { path, operatorName: "x" }, /walletId.*give one of them/);
+    await refused(client, "create_tvc_operator", { path, operatorName: "x" }, /walletId.*give exactly one of them/);
     await refused(client, "create_tvc_operator", { ...taken, path: "m/x" }, /path/);
     const further = { walletId, path: "m/5527107'/0'/1'", operatorName: "further" };
     assert.equal((await client.result("create_tvc_operator", further)).walletId, walletId);
@@ -440,11 +440,11 @@ for (const engine of engines) {
         return jobs.some(({ run_at }) => run_at <= Date.now() + aheadMs);
       };
       const restore = "restore_tvc_deployment";
-      await refused(client, restore, { deploymentId }, /is not deleted/);
+      await refused(client, restore, { deploymentId }, /was not deleted/);
       await refused(client, restore, { deploymentId: UNKNOWN }, /TVC deployment/, 404);
       await client.result("delete_tvc_deployment", { deploymentId });
       assert.equal(await isDeleted(), true);
-      await refused(client, "delete_tvc_deployment", { deploymentId }, /is deleted/);
+      await refused(client, "delete_tvc_deployment", { deploymentId }, /was deleted/);
       assert.deepEqual(await client.result(restore, { deploymentId }), { deploymentId });
       assert.equal(await isDeleted(), false);
       const rowOf = () =>

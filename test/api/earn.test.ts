@@ -213,7 +213,7 @@ for (const engine of oneEngine("sqlite")) {
         await rejected(
           "earn_withdraw",
           { wrapperAddress, signWith: depositor, chainCaip2: EARN_CHAIN, amountValue: "1" },
-          /has nothing of/,
+          /holds nothing for/,
         );
       });
     }
@@ -254,7 +254,7 @@ for (const engine of oneEngine("sqlite")) {
       assert.equal((await deposit(root, parameters)).status, "COMPLETED");
       const paused = { wrapperAddress, depositsDisabled: true };
       assert.deepEqual(await root.result("earn_set_wrapper_state", paused), paused);
-      await rejected("earn_deposit", parameters, /takes no deposits now/);
+      await rejected("earn_deposit", parameters, /does not accept deposits now/);
       assert.equal((await positions(root, depositor))[0]?.depositsDisabled, true);
       const out = { wrapperAddress, signWith: depositor, amountValue: String(4n * UNIT) };
       assert.equal((await withdraw(root, out)).status, "COMPLETED");
@@ -283,8 +283,8 @@ for (const engine of oneEngine("sqlite")) {
       for (const [bad, reason] of [
         [earnEntry(newAddress()), /vault 1, 0x[0-9a-f]{40} is no contract on eip155:8453/],
         [earnEntry(world.token.address), /is no ERC-4626 vault on eip155:8453/],
-        [earnEntry(vault.address, { chainCaip2: "eip155:1" }), /this server reaches no node of eip155:1/],
-        [earnEntry(vault.address, { chainCaip2: "eip155:143" }), /must hold a list of vaults/],
+        [earnEntry(vault.address, { chainCaip2: "eip155:1" }), /this server has no nodes for eip155:1/],
+        [earnEntry(vault.address, { chainCaip2: "eip155:143" }), /must contain a list of vaults/],
         [good, /a second time/],
       ] as const) {
         const refused = await importing([good, bad]);
@@ -311,8 +311,8 @@ for (const engine of oneEngine("sqlite")) {
       }
       const cases: [object, RegExp][] = [
         [{ vaultAddress: newAddress() }, /not in this server's catalog/],
-        [{ vaultAddress: aave.address, chainCaip2: "eip155:1" }, /is a vault of eip155:8453/],
-        [{ chainCaip2: "eip155:1" }, /reaches no node of eip155:1/],
+        [{ vaultAddress: aave.address, chainCaip2: "eip155:1" }, /is a vault on eip155:8453/],
+        [{ chainCaip2: "eip155:1" }, /has no nodes for eip155:1/],
         [{ chainCaip2: "eip155:143" }, /chainCaip2/],
         [{ vaultAddress: world.token.address }, /is no ERC-4626 vault/],
         [{ vaultAddress: nobody }, /is no contract/],
@@ -556,7 +556,7 @@ for (const engine of oneEngine("sqlite")) {
       assert.equal((await claim(wrapperAddress)).status, "COMPLETED");
       const nonce = await node.call("eth_getTransactionCount", sponsor, "pending");
       const late = await root.submit("approve_activity", { fingerprint: activity.fingerprint });
-      assert.match(JSON.stringify(late.body), /has paid its fees since this claim was asked for/);
+      assert.match(JSON.stringify(late.body), /has paid its fees since this claim was submitted/);
       assert.equal(await node.call("eth_getTransactionCount", sponsor, "pending"), nonce, "nothing was sent");
       await root.result("delete_policy", { policyId });
     });

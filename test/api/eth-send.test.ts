@@ -246,7 +246,7 @@ for (const engine of oneEngine("postgres")) {
         assert.equal(failed.txStatus, "FAILED");
         assert.deepEqual(failed.eth, {}, "nothing was signed");
         assert.deepEqual(failed.error, {
-          message: `the transaction was not sent, as it would revert: ${entry.displayMessage}`,
+          message: `the transaction was not sent because it would revert: ${entry.displayMessage}`,
           revertChain,
           eth: { revertChain },
         });
@@ -254,7 +254,7 @@ for (const engine of oneEngine("postgres")) {
         const included = await sendStatus(root, id);
         assert.equal(included.txStatus, "INCLUDED", JSON.stringify(included));
         assert.deepEqual(included.error.revertChain, revertChain);
-        assert.equal(included.txError, `the transaction is in a block and failed there: ${entry.displayMessage}`);
+        assert.equal(included.txError, `the transaction was included in a block, but failed: ${entry.displayMessage}`);
         const { nonce } = await transactionOf(node, included.eth.txHash);
         assert.equal(Number(nonce), 0, "what was not sent has left no gap");
       });
@@ -265,7 +265,7 @@ for (const engine of oneEngine("postgres")) {
       const tooMuch = { from: account, caip2: TEST_CHAIN, calls: [{ to: newAddress(), value: String(5000n * ETHER) }] };
       const failed = await sendStatus(root, await send({ ...tooMuch, gasLimit: "21000" }));
       assert.equal(failed.txStatus, "FAILED", JSON.stringify(failed));
-      assert.match(failed.txError, /^the nodes of eip155:11155111 refuse the transaction: .*[Ii]nsufficient funds/);
+      assert.match(failed.txError, /^the nodes of eip155:11155111 rejected the transaction: .*[Ii]nsufficient funds/);
       const next = await includedHash(root, await send({ ...transferTo(newAddress()), from: account }));
       assert.equal(Number((await transactionOf(node, next)).nonce), 0);
     });
@@ -286,7 +286,7 @@ for (const engine of oneEngine("postgres")) {
       assert.equal(named.txStatus, "FAILED", JSON.stringify(named));
       assert.match(
         named.txError,
-        /costs \d+ wei now, and it may offer no more than 3000000000: ask for it again, with a/,
+        /costs \d+ wei now, but the transaction offers at most 3000000000; submit it again, with a/,
       );
       const id = await send({ ...transferTo(to), from: account });
       const mined = await transactionOf(node, await includedHash(root, id));
@@ -306,7 +306,7 @@ for (const engine of oneEngine("postgres")) {
         await node.call("anvil_setCode", to, code);
         const status = await sendStatus(root, await send({ from: account, caip2: TEST_CHAIN, calls: [{ to }] }));
         assert.equal(status.txStatus, "FAILED", fault);
-        assert.match(status.txError, /^the transaction was not sent, as it would revert: /, fault);
+        assert.match(status.txError, /^the transaction was not sent because it would revert: /, fault);
       }
     });
 
@@ -435,7 +435,7 @@ for (const engine of oneEngine("postgres")) {
       const callTo = async (to: string) => sendStatus(root, await send({ ...transferTo(to), from: account }));
       const reverted = await callTo(await contractWith("fd"));
       assert.equal(reverted.txStatus, "FAILED");
-      assert.match(reverted.txError, /^the transaction was not sent, as it would revert: execution reverted$/);
+      assert.match(reverted.txError, /^the transaction was not sent because it would revert: execution reverted$/);
       const logged = await callTo(await contractWith("a000"));
       assert.equal(logged.txStatus, "INCLUDED", JSON.stringify(logged));
       assert.equal(logged.error, undefined);
@@ -561,7 +561,7 @@ for (const engine of oneEngine("postgres")) {
       await until(async () => (await rowOf(id)).transaction_hash === eth.txHash, "the hash to be put right");
       const status = await sendStatus(root, id);
       assert.deepEqual([status.txStatus, status.eth.txHash], ["INCLUDED", eth.txHash]);
-      assert.match(status.txError, /^the transaction is in a block and failed there: /);
+      assert.match(status.txError, /^the transaction was included in a block, but failed: /);
       front.when("eth_sendRawTransaction", "pass on");
       const nonces = await server.opened.database.read
         .selectFrom("send_nonces")
@@ -633,7 +633,7 @@ for (const engine of oneEngine("postgres")) {
       const wrong: [object, RegExp, number?][] = [
         [
           transferTo(newAddress(), { sponsor: true, nonce: "1" }),
-          /`parameters.nonce` is for transactions that `from` pays/,
+          /`parameters.nonce` is only for transactions that `from` pays/,
         ],
         [
           { from, caip2: TEST_CHAIN, calls: [call, { ...call, data: `0x${"00".repeat(131_000)}` }] },
@@ -643,13 +643,16 @@ for (const engine of oneEngine("postgres")) {
           { from, caip2: TEST_CHAIN, calls: [call, { ...call, value: String(2n ** 256n) }] },
           /`parameters.calls.1.value` must fit into 256 bits/,
         ],
-        [transferTo(newAddress(), { deadline: "1" }), /`parameters.deadline` is for sponsored/],
+        [transferTo(newAddress(), { deadline: "1" }), /`parameters.deadline` is only for sponsored/],
         [transferTo(newAddress(), { nonce: "9007199254740991" }), /`parameters.nonce` must be at most/],
         [transferTo(newAddress(), { gasLimit: "18446744073709551616" }), /`parameters.gasLimit` must fit into 64 bits/],
-        [transferTo(newAddress(), { maxFeePerGas: "1", maxPriorityFeePerGas: "2" }), /is above maxFeePerGas/],
+        [
+          transferTo(newAddress(), { maxFeePerGas: "1", maxPriorityFeePerGas: "2" }),
+          /must not be higher than `maxFeePerGas`/,
+        ],
         [transferTo("0x12"), /`parameters.calls.0.to` must be an address/],
         [transferTo(newAddress(), { from: newAddress() }), /could not find/i, 404],
-        [transferTo(newAddress(), { caip2: "eip155:8453" }), /this server reaches no node of eip155:8453/],
+        [transferTo(newAddress(), { caip2: "eip155:8453" }), /this server has no nodes for eip155:8453/],
       ];
       for (const [parameters, message, status = 400] of wrong) {
         const answer = await root.submit(PATH, parameters);

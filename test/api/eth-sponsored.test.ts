@@ -149,12 +149,12 @@ for (const engine of oneEngine("postgres")) {
         const unsent = await sendStatus(root, await submit(named));
         assert.equal(unsent.txStatus, "FAILED", JSON.stringify(unsent));
         const reason = "an error of the contract's own with the selector 0xdeadbeef";
-        assert.equal(unsent.txError, `the transaction was not sent, as it would revert in calls.1: ${reason}`);
+        assert.equal(unsent.txError, `the transaction was not sent because it would revert in calls.1: ${reason}`);
         const turning = await turningContract();
         calls[1] = { to: turning.address, data: "0xdeadbeef" };
         const included = await turning.turnedWhenSigned(submit);
         assert.equal(included.txStatus, "INCLUDED", JSON.stringify(included));
-        assert.equal(included.txError, `the transaction is in a block and failed there in calls.1: ${reason}`);
+        assert.equal(included.txError, `the transaction was included in a block, but failed in calls.1: ${reason}`);
         const [outer, inner] = included.error.revertChain;
         assert.equal(outer.custom.errorName, "CallReverted");
         assert.deepEqual([inner.address, inner.unknown.selector], [turning.address, "0xdeadbeef"]);
@@ -204,7 +204,7 @@ for (const engine of oneEngine("postgres")) {
         assert.equal(status, 400, JSON.stringify(body));
         assert.match(body.message, reason);
       };
-      await refused({ gasLimit: "16777217" }, /`parameters.gasLimit` must be at most 16777216 where the service pays/);
+      await refused({ gasLimit: "16777217" }, /`parameters.gasLimit` must be at most 16777216 if the service pays/);
       await refused({ gasLimit: "100000" }, /`parameters.gasLimit` is less than the \d+ units that the calls take/);
       // For ever: JUMPDEST, and back to it.
       const endless = newAddress();
@@ -212,7 +212,7 @@ for (const engine of oneEngine("postgres")) {
       const failed = await sponsored(from, [{ to: endless }], { gasLimit: "16777216" });
       assert.equal((await sendStatus(root, failed)).txStatus, "FAILED");
       front.when("eth_estimateGas", { result: "0x1312d00" });
-      await refused({}, /`parameters.calls` take \d+ units of gas, and the service pays for at most 16777216/);
+      await refused({}, /`parameters.calls` take \d+ units of gas, but the service pays for at most 16777216/);
       front.when("eth_estimateGas", { error: { code: -32_602, message: "too many arguments, want at most 2" } });
       assert.equal((await request({})).status, 503);
       const { body } = await request({ gasLimit: "300000" });
@@ -244,7 +244,7 @@ for (const engine of oneEngine("postgres")) {
       const undelegate = { from, caip2: TEST_CHAIN };
       const refused = await root.submit("eth_undelegate_7702", undelegate);
       assert.equal(refused.status, 400);
-      assert.match(refused.body.message, /`parameters.from` has authorized no code/);
+      assert.match(refused.body.message, /`parameters.from` has not authorized any code/);
       await includedHash(root, await sponsored(from, [{ to, value: "1" }]));
       assert.equal(await delegateOf(from), GAS_STATION_ADDRESS);
       const { sendTransactionStatusId } = await root.result("eth_undelegate_7702", undelegate);

@@ -47,7 +47,7 @@ describe("the link of the first start", () => {
   }
 
   it("is refused with another token, and from anywhere but the page on this machine", async () => {
-    await assertRefused(send({ token: "A".repeat(43), authenticator: passkey() }), /not the one/);
+    await assertRefused(send({ token: "A".repeat(43), authenticator: passkey() }), /not the link/);
     const ours = { token, authenticator: passkey() };
     const elsewhere = [
       { host: "keystead.example" },
@@ -57,7 +57,7 @@ describe("the link of the first start", () => {
       { "x-forwarded-for": "192.0.2.1" },
       { forwarded: "for=192.0.2.1" },
     ];
-    for (const headers of elsewhere) await assertRefused(send(ours, headers as never), /machine of the server alone/);
+    for (const headers of elsewhere) await assertRefused(send(ours, headers as never), /only on the server's machine/);
   });
 
   it("stays good after a passkey that was none", async () => {
@@ -73,7 +73,7 @@ describe("the link of the first start", () => {
     const late = await send({ token, authenticator: passkey() });
     now = began;
     assert.equal(late.status, 403);
-    assert.match(late.body.message, /15 minutes are over/);
+    assert.match(late.body.message, /expired after 15 minutes/);
     assert.equal(await passkeys(), 0);
   });
 

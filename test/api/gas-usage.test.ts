@@ -108,7 +108,7 @@ for (const engine of engines) {
       assert.equal(taken.length, 7, "eight with the first");
       for (const { status, body } of refused) {
         assert.deepEqual([status, body.code], [429, 8], JSON.stringify(body));
-        assert.match(body.message, /no more than [\d.]+ US dollars in 60 minutes.*nothing is sent/);
+        assert.match(body.message, /no more than [\d.]+ US dollars in 60 minutes.*nothing was sent/);
       }
       assert.equal(await usedMicros(root), before + greatest * 8n);
       await node.call("evm_setAutomine", true);
@@ -188,7 +188,7 @@ for (const engine of engines) {
         [config("1", "1e3"), /subOrgWindowLimitUsd/],
         [config("1", "0", { windowDurationMinutes: "43201" }), /at most 43200 minutes/],
         [config("1", "0", { windowDurationMinutes: "0" }), /windowDurationMinutes/],
-        [config("1", "0", { solanaConfig: { rentPrefundEnabled: true } }), /pays for no rent, as no `sponsorRent`/],
+        [config("1", "0", { solanaConfig: { rentPrefundEnabled: true } }), /does not pay rent, because `sponsorRent`/],
       ] as const) {
         const { status, body } = await root.submit(UPSERT, bad);
         assert.equal(status, 400);

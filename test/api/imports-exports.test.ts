@@ -180,12 +180,12 @@ onEachEngine("private keys in bundles", (server) => {
     const statuses = answers.map(({ status }) => status).sort();
     assert.deepEqual(statuses, [200, ...new Array(7).fill(400)]);
     for (const { status, body } of answers) {
-      if (status === 400) assert.match(body.message, /parameters\.encryptedBundle.*initialize the import again/);
+      if (status === 400) assert.match(body.message, /parameters\.encryptedBundle.*Initialize the import again/);
     }
     const { privateKeys } = await root.client.read("list_private_keys");
     assert.equal(privateKeys.length, 1);
     const replayed = await refused(world, "import_private_key", keyParams(root, bundle));
-    assert.match(replayed.body.message, /each takes one import/);
+    assert.match(replayed.body.message, /each key can be used for one import/);
   });
 
   it("come with one request once, however often and closely it is sent again", async () => {
@@ -239,7 +239,10 @@ onEachEngine("private keys in bundles", (server) => {
     for (const bundle of others) {
       const answer = await refused(world, "import_private_key", keyParams(root, clientBundle(bundle, secretKey())));
       assert.equal(answer.status, 400);
-      assert.match(answer.body.message, /`parameters\.encryptedBundle` was encrypted to no import key of this user/);
+      assert.match(
+        answer.body.message,
+        /`parameters\.encryptedBundle` was not encrypted to a valid import key of this user/,
+      );
     }
     // The user whose it is may use it.
     await user.client.result("import_private_key", keyParams(user, clientBundle(others[0] as string, secretKey())));
@@ -257,7 +260,7 @@ onEachEngine("private keys in bundles", (server) => {
       ] as const) {
         const answer = await asker.client.submit(path, { userId: other.userId });
         assert.equal(answer.status, 403);
-        assert.match(answer.body.message, new RegExp(`Only user ${other.userId} may ask for this`));
+        assert.match(answer.body.message, new RegExp(`Only user ${other.userId} may do this`));
       }
     }
     const answer = await root.client.submit("import_private_key", keyParams(user, bundle));
@@ -298,7 +301,7 @@ onEachEngine("private keys in bundles", (server) => {
     const importBundle = await newBundle(root);
     const good = JSON.parse(clientBundle(importBundle, secretKey()));
     const { encappedPublic, ciphertext } = good;
-    const lost = /`parameters\.encryptedBundle` was encrypted to no import key/;
+    const lost = /`parameters\.encryptedBundle` was not encrypted to a valid import key/;
     const form = /`parameters\.encryptedBundle` must be the JSON of an encrypted bundle/;
     const flip = (text: string, at: number) => {
       const digit = (Number.parseInt(text.at(at) as string, 16) ^ 1).toString(16);
@@ -583,15 +586,15 @@ onEachEngine("secrets", (server) => {
     const [a, b, c] = (await offered(client, 3)) as [string, string, string];
     const good = secretItem(a, "good", { name: "good" });
     const bad: [object, RegExp][] = [
-      [secretItem(b, "x", { name: "good" }), /`parameters\.secrets\.1\.name` is there twice/],
-      [secretItem(a, "x"), /`parameters\.secrets\.1\.targetPublicKey` is there twice/],
+      [secretItem(b, "x", { name: "good" }), /`parameters\.secrets\.1\.name` occurs twice/],
+      [secretItem(a, "x"), /`parameters\.secrets\.1\.targetPublicKey` occurs twice/],
       [
         { ...secretItem(b, "x"), secretPayload: clientBundle(c, "x") },
-        /`parameters\.secrets\.1\.secretPayload` was encrypted to no import key/,
+        /`parameters\.secrets\.1\.secretPayload` was not encrypted to a valid import key/,
       ],
       [
         { ...secretItem(b, "x"), targetPublicKey: generateP256KeyPair().publicKeyUncompressed },
-        /`parameters\.secrets\.1\.targetPublicKey` was encrypted to no import key/,
+        /`parameters\.secrets\.1\.targetPublicKey` was not encrypted to a valid import key/,
       ],
       [
         secretItem(b, "x", {
@@ -600,7 +603,7 @@ onEachEngine("secrets", (server) => {
             { key: "k", value: "2" },
           ],
         }),
-        /`parameters\.secrets\.1\.staticProperties\.1\.key` is there twice/,
+        /`parameters\.secrets\.1\.staticProperties\.1\.key` occurs twice/,
       ],
       [
         secretItem(b, "x", { staticProperties: [{ value: "1" }] }),
@@ -631,7 +634,7 @@ onEachEngine("secrets", (server) => {
     assert.match(answer.body.message, new RegExp(unknown));
     const contexts: [Json, RegExp][] = [
       [[{ value: "1" }], /missing field `parameters\.secrets\.0\.requestContext\.0\.key`/],
-      [[{ key: "a" }, { key: "a", value: "1" }], /`parameters\.secrets\.0\.requestContext\.1\.key` is there twice/],
+      [[{ key: "a" }, { key: "a", value: "1" }], /`parameters\.secrets\.0\.requestContext\.1\.key` occurs twice/],
       [[{ key: "a", value: 1 }], /`parameters\.secrets\.0\.requestContext\.0\.value` must be a string/],
       [Array.from({ length: 33 }, (_, i) => ({ key: `${i}` })), /requestContext` has more than 32 entries/],
       [{ purpose: "audit" }, /requestContext` must be an array/],
@@ -650,7 +653,10 @@ onEachEngine("secrets", (server) => {
     await allow(world, "activity.resource == 'SECRET' && activity.action == 'IMPORT'");
     const [message] = (await offered(root.client, 1)) as [string];
     const foreign = await refused(world, "import_secrets", { secrets: [secretItem(message, "x")] }, user.client);
-    assert.match(foreign.body.message, /`parameters\.secrets\.0\.targetPublicKey` was encrypted to no import key/);
+    assert.match(
+      foreign.body.message,
+      /`parameters\.secrets\.0\.targetPublicKey` was not encrypted to a valid import key/,
+    );
     const secrets = [secretItem(message, "x")];
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => root.client.submit("import_secrets", { secrets })),
@@ -734,7 +740,7 @@ onEachEngine("secrets", (server) => {
     const refusals: [Json[], number, RegExp][] = [
       [[card, newId()], 404, /secret/],
       [[card, foreign.secretIds[0]], 404, /secret/],
-      [[card, pin, card], 400, /`parameters\.secretIds\.2` is there twice/],
+      [[card, pin, card], 400, /`parameters\.secretIds\.2` occurs twice/],
       [[], 400, /secretIds/],
       [Array.from({ length: 33 }, () => newId()), 400, /secretIds` has more than 32 entries/],
     ];

@@ -202,9 +202,13 @@ onEachEngine("signing in by an OIDC token", (server) => {
       const refused: [string, object | undefined, RegExp][] = [
         ["no nonce", { sub, nonce: undefined }, /not bound/],
         ["a wrong nonce", { sub, nonce: nonceOfPublicKey(generateApiKey().publicKey) }, /not bound/],
-        ["another subject", { sub: newId() }, /of nobody in this organization/],
-        ["another organization's user", { sub: other.sub }, /of nobody in this organization/],
-        ["another audience", { sub, aud: "another-app" }, /of nobody.*audience another-app\. Add one by create_oauth/],
+        ["another subject", { sub: newId() }, /belongs to nobody in this organization/],
+        ["another organization's user", { sub: other.sub }, /belongs to nobody in this organization/],
+        [
+          "another audience",
+          { sub, aud: "another-app" },
+          /to nobody.*audience another-app\. Add one with create_oauth/,
+        ],
         ["two audiences", { sub, aud: ["app", "another-app"] }, /one audience/],
         ["expired", { sub, exp: now - 61 }, /has expired/],
         ["another issuer's signature", { sub, iss: stranger.url }, /key that its issuer does not publish|signature/],
@@ -218,7 +222,7 @@ onEachEngine("signing in by an OIDC token", (server) => {
       const { publicKey } = generateApiKey();
       const oidcToken = await stranger.token({ sub, nonce: nonceOfPublicKey(publicKey) });
       const answer = await inSub.submit("oauth_login", { oidcToken, publicKey });
-      assert.match(answer.body.message, /of nobody in this organization/, "another issuer");
+      assert.match(answer.body.message, /belongs to nobody in this organization/, "another issuer");
       const good = await tokenFor(publicKey, { sub });
       const forged = `${good.slice(0, good.lastIndexOf("."))}.${"A".repeat(86)}`;
       assert.equal((await inSub.submit("oauth_login", { oidcToken: forged, publicKey })).status, 400);
@@ -266,7 +270,7 @@ onEachEngine("signing in by an OIDC token", (server) => {
     await user.client.result("delete_oauth_providers", { userId: user.userId, providerIds: [providerId] });
     const { status, body } = await login(inSub, { sub });
     assert.equal(status, 400);
-    assert.match(body.message, /of nobody in this organization/);
+    assert.match(body.message, /belongs to nobody in this organization/);
   });
 
   it("is a way in for users of sub-organizations, who may delete their other credentials", async () => {

@@ -165,7 +165,7 @@ onEachEngine("a code of an OAuth 2.0 provider", (server) => {
       nonce: nonceOfPublicKey("another key"),
     });
     assert.equal(replayed.status, 400);
-    assert.match(replayed.body.message, /OAUTH2_PROVIDER_X refuses the code: invalid_grant/);
+    assert.match(replayed.body.message, /OAUTH2_PROVIDER_X rejected the code: invalid_grant/);
     assert.equal(provider.granted.length, before + 1);
   });
 

@@ -141,7 +141,7 @@ onOneEngine("sqlite", "fiat on-ramp credentials", (server) => {
       ...notOurs.map((text): [object, string, RegExp] => [
         { ...moonPay, encryptedSecretApiKey: text },
         "encryptedSecretApiKey",
-        /was not encrypted to a key of this server: take `serviceKeys\.onRamp`/,
+        /was not encrypted to a key of this server: use `serviceKeys\.onRamp`/,
       ]),
       ...notOurs.map((text): [object, string, RegExp] => [
         { ...coinbase, encryptedPrivateApiKey: text },
@@ -151,7 +151,7 @@ onOneEngine("sqlite", "fiat on-ramp credentials", (server) => {
       ...noKeys.map((text): [object, string, RegExp] => [
         { ...coinbase, encryptedPrivateApiKey: text },
         "encryptedPrivateApiKey",
-        /holds no key that signs for Coinbase/,
+        /does not contain a key that can sign for Coinbase/,
       ]),
       ...secrets.map((text): [object, string, RegExp] => [
         { ...moonPay, encryptedSecretApiKey: text },
@@ -362,7 +362,7 @@ onOneEngine("postgres", "a purchase", (server) => {
       assert.match(answer.body.message, /`parameters\.urlForSignature`/);
     }
     const atCoinbase = await init(signed, { onrampProvider: "FIAT_ON_RAMP_PROVIDER_COINBASE" });
-    assert.match(atCoinbase.body.message, /`parameters\.urlForSignature` is for FIAT_ON_RAMP_PROVIDER_MOONPAY alone/);
+    assert.match(atCoinbase.body.message, /`parameters\.urlForSignature` is only for FIAT_ON_RAMP_PROVIDER_MOONPAY/);
   });
 
   it("at Coinbase has a session token, asked for with a key of either kind", async () => {
@@ -674,12 +674,12 @@ onOneEngine("postgres", "a provider that is not itself", (server) => {
       [
         answering(401, '{"errorMessage":"secret of theirs"}'),
         400,
-        /refuses the keys of on-ramp credential .*status 401/,
+        /rejected the keys of on-ramp credential .*status 401/,
       ],
       [
         answering(400, '{"errorMessage":"secret of theirs"}'),
         400,
-        /refuses the purchase: it answered with the status 400/,
+        /rejected the purchase: it answered with the status 400/,
       ],
     ];
     for (const [reply, status, message] of lies) {

@@ -110,7 +110,7 @@ for (const engine of engines) {
       const equal = { subject: "wallet.label", operator: "OPERATOR_EQUAL" };
       assert.match(
         await refused({ ...equal, subject: "user.name", targets: ["x"] }),
-        /known are user\.id, user\.email/,
+        /the known ones are user\.id, user\.email/,
       );
       assert.match(
         await refused({ ...equal, operator: "OPERATOR_CONTAINS", targets: ["x"] }),

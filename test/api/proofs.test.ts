@@ -295,7 +295,7 @@ onEachEngine("app proofs", (server) => {
     const privateKeys = Array.from({ length: 51 }, (_, index) => ({ ...key, privateKeyName: `k${index}` }));
     const many = await root.submit("create_private_keys", { privateKeys }, proving);
     assert.equal(many.status, 400);
-    assert.match(many.body.message, /`generateAppProofs` proves at most 100 addresses at once, and these are 102/);
+    assert.match(many.body.message, /`generateAppProofs` proves at most 100 addresses at once, but there are 102/);
   });
 
   it("are not those of another organization", async () => {

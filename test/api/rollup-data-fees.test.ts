@@ -122,7 +122,10 @@ for (const engine of oneEngine("sqlite")) {
       await setOracle(10n ** 15n);
       const { status, body } = await send();
       assert.equal(status, 400, JSON.stringify(body));
-      assert.match(body.message, /could cost [\d.]+ of its native asset in fees, and this service offers 0\.1 at most/);
+      assert.match(
+        body.message,
+        /could cost [\d.]+ of its native asset in fees, and this service relies on nodes for at most 0\.1/,
+      );
       front.when("eth_call", ({ params: [call] }) =>
         (call as Json).to === ORACLE ? { error: { code: -32_000, message: "words of a node in trouble" } } : "pass on",
       );

@@ -211,7 +211,7 @@ for (const engine of oneEngine("postgres")) {
         assert.equal((await simulate(parametersOf(await transfer()))).body.outcome, "DENY");
         const unplanned = await simulate({ ...parametersOf(transaction), caip2: "eip155:10" });
         assert.equal(unplanned.status, 400);
-        assert.match(unplanned.body.message, /is for the chain eip155:11155111 and not for eip155:10/);
+        assert.match(unplanned.body.message, /is for the chain eip155:11155111, not for eip155:10/);
         assert.equal(sendsOf(transaction), 0);
       });
     });
@@ -222,7 +222,7 @@ for (const engine of oneEngine("postgres")) {
           "a transaction of another chain",
           async () => parametersOf(await (await newSender(node)).sign({ chainId: 1 })),
           400,
-          /`parameters.signedTransaction` is for the chain eip155:1 and not for eip155:11155111/,
+          /`parameters.signedTransaction` is for the chain eip155:1, not for eip155:11155111/,
         ],
         [
           "one that is not signed",
@@ -243,7 +243,7 @@ for (const engine of oneEngine("postgres")) {
           "a chain without nodes, naming the setting",
           async () => ({ ...parametersOf(await (await newSender(node)).sign({ chainId: 10 })), caip2: "eip155:10" }),
           400,
-          /no node of eip155:10; its operator names one under `chains`/,
+          /no nodes for eip155:10; its operator can configure them under `chains`/,
         ],
         [
           "a chain whose node serves another one",
@@ -347,7 +347,7 @@ for (const engine of oneEngine("postgres")) {
         assert.equal(activity.failure.code, 3);
         assert.match(
           activity.failure.message,
-          /^the nodes of eip155:11155111 refuse the transaction: .*nonce too low/i,
+          /^the nodes of eip155:11155111 rejected the transaction: .*nonce too low/i,
         );
         assert.equal(sendsOf(stale), 4);
         assert.equal(await balanceOf(node, stale.to), 0n);

@@ -184,7 +184,7 @@ onEachEngine("sign_transaction on Ethereum", (server) => {
       [signer.address, "ETHEREUM", `${good}00`, 400, /invalid transaction/],
       [signer.address, "ETHEREUM", "0x05c0", 400, /unsupported transaction type/],
       [signer.address, "SOLANA", good, 400, /transaction/],
-      [solana, "ETHEREUM", good, 400, /`parameters.signWith` names a key of CURVE_ED25519/],
+      [solana, "ETHEREUM", good, 400, /`parameters.signWith` names a key on CURVE_ED25519/],
       [`0x${"11".repeat(20)}`, "ETHEREUM", good, 404, /Could not find any resource to sign with/],
     ];
     for (const [signWith, type, unsigned, status, message] of refusals) {

@@ -72,7 +72,7 @@ onEachEngine("sign-up with a verified contact", (server) => {
     const inSub = root.client.with({ key, organizationId: subOrganizationId });
     assert.equal((await inSub.read("whoami")).userId, rootUserIds[0]);
     const twice = await root.client.submit("otp_login", login);
-    assert.match(twice.body.message, /used already/);
+    assert.match(twice.body.message, /already been used/);
   });
 
   it("takes each token once, and a contact once; a refusal leaves nothing", async () => {
@@ -103,7 +103,7 @@ onEachEngine("sign-up with a verified contact", (server) => {
     await inSub.result("delete_sub_organization", { deleteWithoutExport: true });
     assert.equal((await signUp(root.client, person, second)).status, 200, "what was refused was not used up");
     const used = await signUp(root.client, person, shown);
-    assert.match(used.body.message, /used already|verified contact/);
+    assert.match(used.body.message, /already been used|verified contact/);
     assert.equal((await root.client.read("list_suborgs")).organizationIds.length, 1);
   });
 
@@ -124,7 +124,7 @@ onEachEngine("sign-up with a verified contact", (server) => {
     }) as typeof ask;
     try {
       const again = await signUp(root.client, used, { verificationToken }, V7);
-      assert.match(again.body.message, /used already/);
+      assert.match(again.body.message, /already been used/);
       assert.equal((await signUp(root.client, badPasskey, {})).status, 400);
       assert.deepEqual(verbs, []);
       assert.equal((await signUp(root.client, personOf(newAddress()), {})).status, 200);
@@ -157,7 +157,7 @@ onEachEngine("sign-up with a verified contact", (server) => {
     const attempts: [string, object, RegExp][] = [
       ["no signature", { verificationToken: good }, /missing field `parameters.clientSignature`/],
       ["no token", { clientSignature: signature }, /missing field `parameters.verificationToken`/],
-      ["another's contact", await withToken(root.client, newAddress()), /is the contact of no user to be made/],
+      ["another's contact", await withToken(root.client, newAddress()), /is the contact of no user to be created/],
       ["a token of another parent", await withToken(stranger.client), /another organization/],
       ["a token of a sub-organization", await withToken(sub.client), /another organization/],
       [
@@ -209,7 +209,7 @@ onEachEngine("sign-up with a verified contact", (server) => {
     const person = personOf(contact);
     const eighth = await signUp(root.client, person, { verificationToken });
     assert.equal(eighth.status, 400);
-    assert.match(eighth.body.message, /names no key/);
+    assert.match(eighth.body.message, /not bound to a key/);
     assert.equal((await signUp(root.client, person, { verificationToken }, V7)).status, 200);
     const other = newAddress();
     const key = generateApiKey();

@@ -78,7 +78,10 @@ onOneEngine("postgres", "smart contract interfaces", (server) => {
     assert.equal((await create(world, { smartContractAddress: CHECKSUMMED })).status, 200);
     const again = await create(world, { smartContractAddress: CHECKSUMMED.toLowerCase() });
     assert.equal(again.status, 409);
-    assert.match(again.body.message, /`parameters\.smartContractAddress` has one of this type, [0-9a-f-]{36}/);
+    assert.match(
+      again.body.message,
+      /`parameters\.smartContractAddress` already has an interface of this type, [0-9a-f-]{36}/,
+    );
     assert.equal((await create(other, { smartContractAddress: CHECKSUMMED })).status, 200);
     const solana = { smartContractInterface: IDL, type: SOLANA };
     assert.equal((await create(world, { ...solana, smartContractAddress: PROGRAM })).status, 200);
@@ -157,7 +160,7 @@ onOneEngine("postgres", "smart contract interfaces", (server) => {
     const wide = JSON.stringify([{ type: "function", name: "é".repeat(MAX_SMART_CONTRACT_INTERFACE_BYTES / 2) }]);
     const wider = await create(world, { smartContractInterface: wide });
     assert.equal(wider.status, 400);
-    assert.match(wider.body.message, /has 409\d+ bytes, and at most 409600 are possible/);
+    assert.match(wider.body.message, /has 409\d+ bytes, but at most 409600 are allowed/);
     const full = Math.floor(MAX_SMART_CONTRACT_INTERFACES_BYTES / MAX_SMART_CONTRACT_INTERFACE_BYTES);
     for (let stored = 1; stored < full; stored++) {
       const { status } = await create(world, { smartContractInterface: sized(MAX_SMART_CONTRACT_INTERFACE_BYTES) });

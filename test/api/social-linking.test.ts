@@ -104,7 +104,7 @@ onEachEngine(
         assert.equal(status, 400, what);
         assert.match(
           body.message,
-          /`parameters\.oauthProviders\.1\.oidcToken` is no proof that a parent may bring/,
+          /`parameters\.oauthProviders\.1\.oidcToken` is not a proof that a parent may submit/,
           what,
         );
       }
@@ -177,7 +177,7 @@ onEachEngine(
       for (const oauthProviders of [[foreign], [brought, foreign]]) {
         const refused = await app.call("signup_v2", { ...again, oauthProviders });
         assert.equal(refused.status, 400, "the claims of an app that is not the organization's");
-        assert.match(refused.body.message, /`oauthProviders\.\d\.oidcToken` is no proof that a parent may bring/);
+        assert.match(refused.body.message, /`oauthProviders\.\d\.oidcToken` is not a proof that a parent may submit/);
       }
       const { oauthProviders } = await client.read("get_oauth_providers", { userId });
       assert.deepEqual(

@@ -19,7 +19,7 @@ import { sponsorsOf } from "../support/sponsor.ts";
 import { createWorld } from "../support/world.ts";
 
 const PATH = "sol_send_transaction";
-const REPEATED = /has sent the same transaction with the same blockhash.* ask for it again in a moment/;
+const REPEATED = /has sent the same transaction with the same blockhash.* Submit it again in a moment/;
 
 /** The same payment asked for by several activities. */
 for (const engine of oneEngine("postgres")) {

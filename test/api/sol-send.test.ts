@@ -307,7 +307,7 @@ for (const engine of oneEngine("sqlite")) {
         [
           "a missing signature of somebody else",
           ([own = "" as Address]) => parametersOf(unsignedTransfer([own, newStranger().address]), { signWiths: [own] }),
-          /has no valid signature of \w+ over the message that is sent/,
+          /has no valid signature by \w+ over the message that is sent/,
         ],
         [
           "a signature over another blockhash",
@@ -317,7 +317,7 @@ for (const engine of oneEngine("sqlite")) {
             const signed = { ...unsigned, wire: stranger.sign(unsigned.wire) };
             return parametersOf(signed, { signWiths: [own], recentBlockhash: newStranger().address });
           },
-          /has no valid signature of/,
+          /has no valid signature by/,
         ],
         [
           "a blockhash that is none",
@@ -367,7 +367,7 @@ for (const engine of oneEngine("sqlite")) {
         });
         const unsigned = unsignedTransfer(await newWallet(root));
         const parameters = parametersOf(unsigned, { signWiths: [privateKeys[0].privateKeyId] });
-        await refusal(root, parameters, /`parameters.signWiths.0` names a key of CURVE_SECP256K1/);
+        await refusal(root, parameters, /`parameters.signWiths.0` names a key on CURVE_SECP256K1/);
       });
 
       it("a cluster whose node serves another one", async () => {
@@ -471,7 +471,7 @@ for (const engine of oneEngine("sqlite")) {
         });
         const status = await sendStatus(root, await submit(root, parametersOf({ wire, from: [from] })));
         assert.equal(status.txStatus, "FAILED");
-        assert.match(status.txError, /^the transaction was not sent, as it would fail: .*Custom/);
+        assert.match(status.txError, /^the transaction was not sent because it would fail: .*Custom/);
         assert.equal(status.error.message, status.txError);
         const { source, transactionErrorJson, logs, unitsConsumed } = status.error.solana;
         assert.equal(source, "simulation");
@@ -507,7 +507,7 @@ for (const engine of oneEngine("sqlite")) {
         const status = await sendStatus(root, await submit(root, parametersOf({ wire, from: [from] })));
         front.when("simulateTransaction", PASS);
         assert.equal(status.txStatus, "INCLUDED", JSON.stringify(status));
-        assert.match(status.txError, /^the transaction is in a block and failed there: /);
+        assert.match(status.txError, /^the transaction was included in a block, but failed: /);
         assert.deepEqual(JSON.parse(status.error.solana.transactionErrorJson), {
           InstructionError: [0, { Custom: 1 }],
         });
@@ -532,7 +532,7 @@ for (const engine of oneEngine("sqlite")) {
         const status = await sendStatus(root, id);
         front.when("sendTransaction", PASS);
         assert.equal(status.txStatus, "FAILED");
-        assert.match(status.txError, /^no block had the transaction before its blockhash \w+ got too old$/);
+        assert.match(status.txError, /^no block included the transaction before its blockhash \w+ became too old$/);
         assert.equal(new Set(sentTo(unsigned.to).map(String)).size, 1, "whatever was sent is the same transaction");
       });
 
@@ -562,7 +562,7 @@ for (const engine of oneEngine("sqlite")) {
         node.pass(200);
         const status = await sendStatus(root, id);
         assert.equal(status.txStatus, "FAILED");
-        assert.match(status.txError, /got too old/);
+        assert.match(status.txError, /became too old/);
         assert.equal(await lamportsOf(node, unsigned.to), 0n);
       });
 

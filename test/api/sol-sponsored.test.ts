@@ -131,7 +131,7 @@ for (const engine of oneEngine("postgres")) {
           body = (await (await fetch(`${poor.baseUrl}/readyz`)).json()) as Json;
           return body.warnings !== undefined;
         }, "the warning");
-        assert.deepEqual(body.warnings, { [TEST_CLUSTER]: `the sponsor ${another} has 0 lamports: pay it some` });
+        assert.deepEqual(body.warnings, { [TEST_CLUSTER]: `the sponsor ${another} has 0 lamports: send it more` });
         const from = await newAccount(SOL, poor.root);
         const id = await submit(built([transfer(from, newStranger().address, SOL)]), [from], {}, poor.root);
         assert.equal((await sendStatus(poor.root, id)).txStatus, "FAILED", "and it cannot pay");
@@ -266,7 +266,7 @@ for (const engine of oneEngine("postgres")) {
         const recentBlockhash = newStranger().address;
         const { status, body } = await client.submit(PATH, parametersOf(wire, [from], { recentBlockhash }));
         assert.equal(status, 400, JSON.stringify(body));
-        assert.match(body.message, /`parameters\.recentBlockhash` is not of a recent block of solana:/);
+        assert.match(body.message, /`parameters\.recentBlockhash` is not the hash of a recent block on solana:/);
         assert.equal(await usedMicros(client), 0n);
       });
 
@@ -512,7 +512,7 @@ for (const engine of oneEngine("postgres")) {
         windowDurationMinutes: "60",
         solanaConfig: { rentPrefundEnabled: true },
       });
-      assert.match(body.message, /pays for no rent, as no `sponsorRent` of its chains is set/);
+      assert.match(body.message, /does not pay rent, because `sponsorRent` is not set for any of its chains/);
       const [account] = await newAccounts(root, [0n]);
       const space = 165;
       const rent = node.svm.minimumBalanceForRentExemption(BigInt(space));
@@ -670,7 +670,7 @@ for (const engine of oneEngine("postgres")) {
         await world.client.submit("approve_activity", { fingerprint: activity.fingerprint });
         const { activity: failed } = await world.client.read("get_activity", { activityId: activity.id });
         assert.equal(failed.status, "ACTIVITY_STATUS_FAILED");
-        assert.match(JSON.stringify(failed.failure), /creates other accounts than when it was asked for/);
+        assert.match(JSON.stringify(failed.failure), /creates other accounts than when it was submitted/);
         assert.equal(await lamportsOf(node, from), 0n);
       });
 

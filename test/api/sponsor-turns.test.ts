@@ -153,7 +153,7 @@ for (const engine of oneEngine("sqlite")) {
       front.when("eth_estimateGas", "pass on");
       await node.call("anvil_setCode", GAS_STATION_ADDRESS, code);
       assert.equal(txStatus, "FAILED");
-      assert.match(txError, /the gas station, which its calls go through, could not be deployed: .*would revert/);
+      assert.match(txError, /the gas station, through which its calls go, could not be deployed: .*would revert/);
       assert.equal(attempts, 1);
       await includedHash(client, await sponsored(from, newAddress(), client));
     });
@@ -210,7 +210,7 @@ for (const engine of oneEngine("sqlite")) {
         for (const [index, one] of refused.entries()) {
           const { txStatus, txError } = await sendStatus(one.client, ids[index] as string);
           assert.deepEqual(
-            [txStatus, /refuse the transaction: authority already reserved/.test(txError)],
+            [txStatus, /rejected the transaction: authority already reserved/.test(txError)],
             ["FAILED", true],
           );
         }

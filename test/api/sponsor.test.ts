@@ -73,7 +73,7 @@ for (const engine of engines) {
           body = (await answer.json()) as Json;
           return body.warnings !== undefined;
         }, "the warning");
-        assert.deepEqual(body.warnings, { [TEST_CHAIN]: `the sponsor ${another} has 0 wei: pay it some` });
+        assert.deepEqual(body.warnings, { [TEST_CHAIN]: `the sponsor ${another} has 0 wei: send it more` });
       } finally {
         await poor.close();
       }
@@ -108,12 +108,12 @@ for (const engine of engines) {
       assert.equal((await sendStatus(server.root, failed)).txStatus, "FAILED");
       const unsent = await outcome(failed);
       assert.equal(unsent.status, "FAILED");
-      assert.match(unsent.error?.message ?? "", /^the transaction was not sent, as it would revert: .*0xdeadbeef/);
+      assert.match(unsent.error?.message ?? "", /^the transaction was not sent because it would revert: .*0xdeadbeef/);
       const id = await send({ to, data: "0xdeadbeef", gasLimit: 100_000n });
       assert.equal((await sendStatus(server.root, id)).txStatus, "INCLUDED");
       const included = await outcome(id);
       assert.equal(included.status, "INCLUDED");
-      assert.match(included.status === "INCLUDED" ? (included.error?.message ?? "") : "", /failed there: .*0xdeadbeef/);
+      assert.match(included.status === "INCLUDED" ? (included.error?.message ?? "") : "", /but failed: .*0xdeadbeef/);
     });
 
     it("fails what its nodes refuse for good, and goes on when it has money again", async () => {

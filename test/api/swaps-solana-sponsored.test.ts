@@ -252,7 +252,12 @@ for (const engine of oneEngine("sqlite")) {
       ];
       for (const build of thefts) {
         await offer(swapper, build);
-        await refused(swapper, "create_swap_quote", paramsOf(swapper), /names the sponsor \w+, which can be the fee/);
+        await refused(
+          swapper,
+          "create_swap_quote",
+          paramsOf(swapper),
+          /names the sponsor \w+, which can only be the fee/,
+        );
       }
     });
 
@@ -264,7 +269,7 @@ for (const engine of oneEngine("sqlite")) {
         swapper,
         "execute_swap",
         request,
-        /nothing of it is signed: this service does not pay for it: .*fee of 10004000 lamports.* at most 10000000/,
+        /nothing was signed: this service does not pay for it: .*fee of 10004000 lamports.* at most 10000000/,
       );
       const { swapRequestId } = await swapper.client.result("execute_swap", { ...request, sponsor: false });
       assert.equal((await swapEnded(swapper.client, swapRequestId)).status, "COMPLETED");
@@ -429,7 +434,7 @@ for (const engine of oneEngine("sqlite")) {
         }, payer);
         const { activity: failed } = await client.read("get_activity", { activityId: activity.id });
         assert.equal(failed.status, "ACTIVITY_STATUS_FAILED");
-        assert.match(JSON.stringify(failed.failure), /creates other accounts than when it was asked for/);
+        assert.match(JSON.stringify(failed.failure), /creates other accounts than when it was submitted/);
         assert.equal(cost, 0n);
         const status = await execute(swapper, params);
         assert.equal(status.outputAmount, String(AMOUNT), JSON.stringify(status));

@@ -186,9 +186,9 @@ for (const engine of oneEngine("postgres")) {
       await execute(paramsOf(token(input), token(mint)));
       const approval = { ...approveTokens(mine, STRANGER, wallet, 1n), programAddress: TOKEN_2022_PROGRAM };
       await offer((of) => [payTokens(of.input), bringTokens(of.output), throughRouter(approval)]);
-      assert.match((await execute(paramsOf(token(input), token(output)))).error.message, /would allow \w+ to take/);
+      assert.match((await execute(paramsOf(token(input), token(output)))).error.message, /would allow \w+ to spend/);
       await offer((of) => [payTokens(of.input), bringTokens(of.output), move(mine, theirs, wallet, 1n)]);
-      assert.match((await execute(paramsOf(token(input), token(output)))).error.message, /take of \w+ too/);
+      assert.match((await execute(paramsOf(token(input), token(output)))).error.message, /also spend \w+/);
     });
 
     it("count of a token with transfer fees what comes in, and refuse what is less than was agreed on", async () => {
@@ -297,17 +297,17 @@ for (const engine of oneEngine("postgres")) {
         [(of) => [payTokens(of.input)], /bring 0 /],
         [(of) => [...honest(of), payLamports(1n)], /take SOL along/],
         [(of) => [...honest(of), transfer(wallet, STRANGER, SOL)], /take SOL along/],
-        [(of) => [...honest(of), throughRouter(moveTokens(held, theirs, wallet, 1n))], /take of \w+ too/],
-        [(of) => [...honest(of), moveTokens(held, theirs, wallet, 1n)], /take of \w+ too/],
-        [(of) => [...honest(of), throughRouter(approveTokens(held, STRANGER, wallet, 1n))], /would allow \w+ to take/],
+        [(of) => [...honest(of), throughRouter(moveTokens(held, theirs, wallet, 1n))], /also spend \w+/],
+        [(of) => [...honest(of), moveTokens(held, theirs, wallet, 1n)], /also spend \w+/],
+        [(of) => [...honest(of), throughRouter(approveTokens(held, STRANGER, wallet, 1n))], /would allow \w+ to spend/],
         [(of) => [...honest(of), throughRouter(passTokenAccount(held, wallet, STRANGER, 2))], /token account \w+ away/],
         [(of) => [...honest(of), throughRouter(passTokenAccount(own.input, wallet, STRANGER, 3))], /to close/],
         [(of) => [...honest(of), throughRouter(assign(wallet, ROUTER))], /account itself/],
-        [(of) => [...honest(of), moveTokens(lent, theirs, wallet, 100n)], /change \w+, which names the wallet/],
-        [(of) => [...honest(of), throughRouter(moveTokens(lent, theirs, wallet, 1n))], /which names the wallet/],
-        [(of) => [...honest(of), fromAll], /take of \w+, which is not the wallet's/],
-        [(of) => [...honest(of), fromHolder], /take of \w+, which is not the wallet's/],
-        [(of) => [...honest(of), closeTokenAccount(empty, STRANGER, wallet)], /which names the wallet/],
+        [(of) => [...honest(of), moveTokens(lent, theirs, wallet, 100n)], /change \w+, which refers to the wallet/],
+        [(of) => [...honest(of), throughRouter(moveTokens(lent, theirs, wallet, 1n))], /which refers to the wallet/],
+        [(of) => [...honest(of), fromAll], /spend from \w+, which is not the wallet's/],
+        [(of) => [...honest(of), fromHolder], /spend from \w+, which is not the wallet's/],
+        [(of) => [...honest(of), closeTokenAccount(empty, STRANGER, wallet)], /which refers to the wallet/],
         [
           (of) => [payTokens(of.input), throughRouter(moveTokens(vaults.output, vaults.input, VAULT, 1n))],
           /would fail/,
@@ -344,18 +344,21 @@ for (const engine of oneEngine("postgres")) {
       const wide = (_: unknown, index: number) => ({ address: addressOf(index + 100), role: AccountRole.WRITABLE });
       const router = throughRouter(transfer(wallet, VAULT, 1n));
       const forms: [(amounts: SwapAmounts) => Instruction[] | SolanaInstructions, RegExp][] = [
-        [(of) => [...honest(of), foreign], /not among the programs of Solana/],
-        [(of) => [...honest(of), { ...router, accounts: [...(router.accounts ?? []), signing] }], /another signature/],
+        [(of) => [...honest(of), foreign], /not among the programs on Solana/],
+        [(of) => [...honest(of), { ...router, accounts: [...(router.accounts ?? []), signing] }], /a signature other/],
         [(of) => [...honest(of), approveTokens(own.input, STRANGER, wallet, 1n)], /no swap needs/],
         [(of) => [...honest(of), passTokenAccount(own.input, wallet, STRANGER, 2)], /no swap needs/],
         [(of) => [...honest(of), assign(wallet, ROUTER)], /no swap needs/],
         [() => [transfer(wallet, STRANGER, AMOUNT)], /no instruction of a program that the operator/],
         [() => [], /no instructions/],
         [(of) => [...honest(of), { ...router, data: new Uint8Array(1300) }], /no data, or too much/],
-        [(of) => [...honest(of), { ...router, data: new Uint8Array(1100) }], /no transaction that a block takes/],
+        [
+          (of) => [...honest(of), { ...router, data: new Uint8Array(1100) }],
+          /not a transaction that a block could include/,
+        ],
         [
           (of) => [...honest(of), { ...router, accounts: Array.from({ length: 40 }, wide) }],
-          /no transaction|writes to more/,
+          /not a transaction|writes to more/,
         ],
         [
           (of) => [
@@ -365,8 +368,8 @@ for (const engine of oneEngine("postgres")) {
           ],
           /lamports of fees/,
         ],
-        [(of) => ({ instructions: honest(of), tables: [addressOf(0x99)] }), /no lookup table/],
-        [(of) => ({ instructions: honest(of), tables: [own.input] }), /no lookup table/],
+        [(of) => ({ instructions: honest(of), tables: [addressOf(0x99)] }), /not a lookup table/],
+        [(of) => ({ instructions: honest(of), tables: [own.input] }), /not a lookup table/],
         [(of) => ({ instructions: honest(of), tables: ["x"] }), /by no address/],
         [(of) => ({ instructions: honest(of), tables: Array(2).fill(addressOf(0x99)) }), /twice/],
         [(of) => Array.from({ length: 65 }, () => honest(of)[0] as Instruction), /more than 64 instructions/],
@@ -393,7 +396,7 @@ for (const engine of oneEngine("postgres")) {
       await refused("execute_swap", { ...request, inputToken: token(output) }, /inputToken/);
       const quote = (more: object) =>
         ["create_swap_quote", { ...paramsOf(token(input), token(output)), ...more }] as const;
-      await refused(...quote({ outputToken: "eip155:8453/slip44:60" }), /not swapped with Ethereum/);
+      await refused(...quote({ outputToken: "eip155:8453/slip44:60" }), /swaps between Solana and Ethereum/);
       await refused(
         ...quote({ outputToken: token("So11111111111111111111111111111111111111112" as Address) }),
         /wrapped SOL/,
@@ -401,7 +404,7 @@ for (const engine of oneEngine("postgres")) {
       await refused(...quote({ outputToken: `${SWAP_CLUSTER}/slip44:60` }), /not the native asset/);
       await refused(...quote({ inputAmount: String(2n ** 64n) }), /64 bits/);
       const { addresses } = await newEvmWallet(client, testEarnNode());
-      await refused(...quote({ signWith: addresses[0] }), /no address on Solana/);
+      await refused(...quote({ signWith: addresses[0] }), /not an address on Solana/);
     });
 
     const writable = (address: Address) => ({ address, role: AccountRole.WRITABLE });

@@ -121,7 +121,7 @@ onOneEngine("sqlite", "swaps", (server) => {
       const tight = quoteParams(wallet, { outputToken: assetOf(charging.address), slippageBps: "50" });
       const { status: failed, originTxHash, error } = await swapped(client, tight);
       assert.deepEqual([failed, originTxHash], ["FAILED", undefined]);
-      assert.match(error.message, /would bring 990000 of the output token, and at least 995000/);
+      assert.match(error.message, /would bring 990000 of the output token, but at least 995000/);
     });
   });
 
@@ -138,9 +138,9 @@ onOneEngine("sqlite", "swaps", (server) => {
       const before = await node.call("eth_getTransactionCount", wallet, "latest");
       for (const [mode, why] of [
         [ROUTER_MODES.reverts, /would revert/],
-        [ROUTER_MODES.bringsLess, /would bring 989999 of the output token, and at least 990000 were agreed on/],
+        [ROUTER_MODES.bringsLess, /would bring 989999 of the output token, but at least 990000 were agreed/],
         [ROUTER_MODES.takesMore, /would revert/],
-        [ROUTER_MODES.takesAnother, /would take of 0x[0-9a-f]{40} too/],
+        [ROUTER_MODES.takesAnother, /would also spend 0x[0-9a-f]{40}/],
       ] as const) {
         relay.mode(wallet, mode, another.address);
         const status = await swapped(client, quoteParams(wallet));
@@ -177,7 +177,7 @@ onOneEngine("sqlite", "swaps", (server) => {
         [put(`${main}.chainId`, 1), /another chain/],
         [put(`${approval}.chainId`, 1), /another chain/],
         [put(`${main}.from`, STRANGER), /another account/],
-        [put(`${main}.to`, STRANGER), /not among the contracts of eip155:8453/],
+        [put(`${main}.to`, STRANGER), /not among the contracts on eip155:8453/],
         [put(`${main}.to`, SWAP_INPUT), /not among the contracts/],
         [put(`${main}.value`, "1"), /another amount of the native asset/],
         [put(`${main}.value`, "-1"), /takes along no amount/],
@@ -191,7 +191,7 @@ onOneEngine("sqlite", "swaps", (server) => {
         [put("steps", (steps: Json[]) => [steps[0], ...steps]), /3 steps/],
         [put("steps", (steps: Json[]) => steps.toReversed()), /no swap or deposit/],
         [put("steps", []), /no steps/],
-        [put("steps.1.kind", "signature"), /no transaction/],
+        [put("steps.1.kind", "signature"), /not a transaction/],
         [put("steps.1.items", (items: Json[]) => [...items, ...items]), /2 items/],
         [put("steps.0.id", "authorize"), /no approval/],
         [put("details.recipient", STRANGER), /recipient is another/],
@@ -212,7 +212,7 @@ onOneEngine("sqlite", "swaps", (server) => {
           quoteParams(wallet, { slippageBps: "100" }),
         );
         assert.equal(status, 400, message);
-        assert.match(message, /^the quote of relay is refused, and nothing of it is signed: /);
+        assert.match(message, /^the quote from relay was refused, and nothing was signed: /);
         assert.match(message, why);
       }
     });
@@ -224,11 +224,15 @@ onOneEngine("sqlite", "swaps", (server) => {
       const wallet = await newSwapper(client);
       const solana = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp/slip44:501";
       for (const [more, field, why] of [
-        [{ inputToken: "eip155:11155111/slip44:60" }, "inputToken", /is on eip155:11155111, and this server swaps on/],
+        [
+          { inputToken: "eip155:11155111/slip44:60" },
+          "inputToken",
+          /is on eip155:11155111, but this server supports swaps only on/,
+        ],
         [{ inputToken: "eip155:8453/slip44:966" }, "inputToken", /is not the native asset of eip155:8453/],
-        [{ outputToken: solana }, "outputToken", /not swapped with Ethereum/],
-        [{ outputToken: `eip155:8453/erc20:0x${"00".repeat(20)}` }, "outputToken", /names no token/],
-        [{ outputToken: assetOf(SWAP_INPUT.toLowerCase()) }, "outputToken", /is the asset that is swapped/],
+        [{ outputToken: solana }, "outputToken", /swaps between Solana and Ethereum/],
+        [{ outputToken: `eip155:8453/erc20:0x${"00".repeat(20)}` }, "outputToken", /does not name a token/],
+        [{ outputToken: assetOf(SWAP_INPUT.toLowerCase()) }, "outputToken", /is the same as the input asset/],
         [{ inputAmount: "0" }, "inputAmount", /must be an amount/],
         [{ inputAmount: "9".repeat(78) }, "inputAmount", /must fit into 256 bits/],
         [{ inputAmount: "1e6" }, "inputAmount", /must be an amount/],
@@ -391,7 +395,7 @@ onOneEngine("sqlite", "swaps", (server) => {
       const failed = await ended(({ status }) => status !== "PENDING");
       assert.deepEqual(failed.error, {
         reason: "PROVIDER_FILL_FAILED",
-        message: "the provider could not fill the swap on the chain of the output",
+        message: "the provider could not complete the swap on the chain of the output",
         providerReason: "SLIPPAGE",
       });
       assert.deepEqual([failed.status, failed.refund], ["FAILED", undefined]);
@@ -443,7 +447,10 @@ onOneEngine("sqlite", "swaps", (server) => {
       const foreign = await newSwapper((await createWorld(server())).root.client, 0n);
       for (const feeReceiverWalletAddress of [STRANGER, foreign]) {
         const refused = await refusal(client, "upsert_swap_config", { feeReceiverWalletAddress, feeBps: "5" });
-        assert.match(refused.message, /is no Ethereum address of a wallet or a private key of this organization/);
+        assert.match(
+          refused.message,
+          /is not the Ethereum address of a wallet account or a private key of this organization/,
+        );
       }
     });
 
@@ -475,7 +482,7 @@ onOneEngine("sqlite", "swaps", (server) => {
       const secret = `{"message": "you sent ${RELAY_KEY}", "errorCode": "${RELAY_KEY}"}`;
       for (const [reply, expected, why] of [
         [answering(500, secret), 503, /answered with the status 500/],
-        [answering(401, secret), 503, /the operator of this server has to set its key/],
+        [answering(401, secret), 503, /the operator of this server must set the provider's key/],
         [answering(429, secret, { "retry-after": "0" }), 503, /answered with the status 429/],
         [answering(200, "<html>"), 503, /no JSON object/],
         [answering(200, `{"steps": "${"x".repeat(20 * 1024 * 1024)}"}`), 503, /no JSON object/],
@@ -549,7 +556,7 @@ describe("swaps of another configuration", () => {
     try {
       const none = await refusing.root.submit("create_swap_quote", quoteParams(await newSwapper(refusing.root)));
       assert.equal(none.status, 400);
-      assert.match(none.body.message, /not among the contracts of eip155:8453 that the operator/);
+      assert.match(none.body.message, /not among the contracts on eip155:8453 that the operator/);
       const { root } = server;
       const wallet = await newSwapper(root);
       const warnings = async () => ((await (await fetch(`${server.baseUrl}/readyz`)).json()) as Json).warnings;
@@ -570,7 +577,7 @@ describe("swaps of another configuration", () => {
       const timestampMs = String(clock());
       const late = await root.submit("execute_swap", request, { timestampMs });
       assert.equal(late.status, 400);
-      assert.match(late.body.message, /has expired; take a new one with create_swap_quote/);
+      assert.match(late.body.message, /has expired; get a new one with create_swap_quote/);
       const { read } = server.opened.database;
       const kept = async () => (await read.selectFrom("swap_quotes").select("id").execute()).length;
       assert.equal(await kept(), 1, "whoever comes late is told so for a while");

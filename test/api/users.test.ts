@@ -120,7 +120,7 @@ onEachEngine("users", (server) => {
     const refused = {
       "an OIDC token": [{ providerName: "idp", oidcToken: "e30" }],
       "needs proof": [await oauthProviderParams("somebody else"), { providerName: "idp", oidcClaims }],
-      "of the `oidcToken` beside it": [await oauthProviderParams("somebody else", { oidcClaims })],
+      "as the `oidcToken` next to it": [await oauthProviderParams("somebody else", { oidcClaims })],
       "missing field": [{ providerName: "idp" }],
     };
     for (const [reason, oauthProviders] of Object.entries(refused)) {

@@ -71,7 +71,7 @@ onEachEngine("verified contacts", (server) => {
     const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const attempts: [string, string, RegExp][] = [
-      ["another contact", await tokenFor(root.client, newAddress()), /another contact than `parameters.userEmail`/],
+      ["another contact", await tokenFor(root.client, newAddress()), /a contact other than `parameters.userEmail`/],
       ["another parent", await tokenFor(stranger.client, contact), /another organization/],
       ["a sub-organization beside", await tokenFor(other.client, contact), /another organization/],
       ["forged claims", `${header}.${part({ ...claims, id: newId() })}.${signature}`, /was not issued here/],

@@ -222,9 +222,9 @@ onEachEngine("wallets", (server) => {
 
     const cursor = { paginationOptions: { after: walletId } };
     for (const [fields, words] of [
-      [{ walletId }, /`walletId` is not taken with `filterByAddressPrefix`/],
-      [{ filterByAddress: second }, /`filterByAddress` is not taken/],
-      [cursor, /`paginationOptions\.after` is not taken/],
+      [{ walletId }, /`walletId` cannot be combined with `filterByAddressPrefix`/],
+      [{ filterByAddress: second }, /`filterByAddress` cannot be combined/],
+      [cursor, /`paginationOptions\.after` cannot be combined/],
       [{ filterByAddressPrefix: "0x 1" }, /filterByAddressPrefix/],
       [{ filterByAddressPrefix: "" }, /filterByAddressPrefix/],
     ] as const) {
@@ -272,10 +272,10 @@ onEachEngine("wallets", (server) => {
     assert.equal(status, 404, "of another organization");
 
     for (const [fields, words] of [
-      [{ walletId }, /`walletId` is not taken with `filterByNamePrefix`/],
-      [{ filterByWalletAccountId: walletAccountId }, /`filterByWalletAccountId` is not taken/],
-      [{ filterByAddressPrefix: "0x" }, /`filterByNamePrefix` is not taken with `filterByAddressPrefix`/],
-      [{ paginationOptions: { before: walletAccountId } }, /`paginationOptions\.before` is not taken/],
+      [{ walletId }, /`walletId` cannot be combined with `filterByNamePrefix`/],
+      [{ filterByWalletAccountId: walletAccountId }, /`filterByWalletAccountId` cannot be combined/],
+      [{ filterByAddressPrefix: "0x" }, /`filterByNamePrefix` cannot be combined with `filterByAddressPrefix`/],
+      [{ paginationOptions: { before: walletAccountId } }, /`paginationOptions\.before` cannot be combined/],
       [{ filterByNamePrefix: " " }, /filterByNamePrefix/],
     ] as const) {
       const { status, body } = await root.query("list_wallet_accounts", { filterByNamePrefix: "s", ...fields });
@@ -375,7 +375,7 @@ onEachEngine("wallets", (server) => {
     const refusals: [object, RegExp][] = [
       [{ accounts: [ethereum(0, { path: "44'/60'" })] }, /invalid path: `parameters.accounts.0.path` begins with `m`/],
       [{ accounts: [ethereum(0, { path: "m/2147483648" })] }, /invalid path/],
-      [{ accounts: [ethereum(), ethereum()] }, /`parameters.accounts.1` is there twice/],
+      [{ accounts: [ethereum(), ethereum()] }, /`parameters.accounts.1` occurs twice/],
       [{ accounts: [{ ...solana(), addressFormat: "ADDRESS_FORMAT_ETHEREUM" }] }, /takes CURVE_SECP256K1/],
       [{ accounts: [], mnemonicLength: 13 }, /`parameters.mnemonicLength` must be one of 12, 15, 18, 21, 24/],
     ];

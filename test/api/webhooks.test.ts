@@ -197,7 +197,7 @@ for (const engine of engines) {
       await root.result("update_webhook_endpoint", { endpointId: other, isActive: false });
       const off = await root.submit("test_webhook_endpoint", { endpointId: other });
       assert.equal(off.status, 400);
-      assert.match(off.body.message, /parameters\.endpointId` .*switched off/);
+      assert.match(off.body.message, /parameters\.endpointId` .*disabled/);
       assert.equal((await root.submit("test_webhook_endpoint", { endpointId: newId() })).status, 404);
       assert.deepEqual(await deliveriesOf(other), []);
     });

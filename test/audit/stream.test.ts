@@ -143,7 +143,7 @@ for (const engine of engines) {
       await until(async () => (await readyz(server)).body.warnings?.["audit https"] !== undefined, "a warning");
       const { status, body } = await readyz(server);
       assert.deepEqual([status, body.status, body.audit.https.status], [200, "ready", "failing"]);
-      assert.match(body.warnings["audit https"], /^it answered HTTP 503, since .*; \d+ lines wait$/);
+      assert.match(body.warnings["audit https"], /^the sink answered HTTP 503, since .*; \d+ lines are waiting$/);
       assert.ok(!JSON.stringify(body).includes(receiver.url));
       const inFile = () => activitiesIn(linesOf(path)).map(({ activity }) => activity.id);
       await until(() => inFile().length === ids.length, "the file to have them meanwhile");
@@ -199,13 +199,13 @@ for (const engine of engines) {
         return refused.status !== 200 && ready.status === 503 && isTold;
       }, "the bound to hold");
       assert.equal(refused.status, 503);
-      assert.match(refused.body.message, /^the audit log cannot take more: \d+ lines wait for file/);
+      assert.match(refused.body.message, /^the audit log is full: \d+ lines are waiting for file/);
       assert.ok(Number(refused.headers.get("retry-after")) > 0);
       assert.equal((await root.query("whoami")).status, 200);
       const { body } = ready;
       assert.equal(body.audit.file.status, "full");
       assert.ok(body.audit.file.backlog >= 3, `${body.audit.file.backlog} wait`);
-      assert.match(body.reasons.audit, /^\d+ lines wait for the audit sink file/);
+      assert.match(body.reasons.audit, /^\d+ lines are waiting for the audit sink file/);
       rmSync(path);
       await until(async () => (await readyz(server)).status === 200, "the server to be ready");
       ids.push((await write("After it")).body.activity.id);
@@ -239,8 +239,11 @@ for (const engine of engines) {
       await until(() => told() + dropped() === written, "all to be told of");
       assert.ok(dropped() > 0);
       await until(async () => (await readyz(server)).body.warnings?.["audit file"] === undefined, "the alarm to end");
-      assert.match(server.log(), /"dropped":1,"msg":"the audit sink has no room: lines of activities are dropped"/);
-      assert.match(server.log(), /"dropped":\d+,"msg":"the audit sink takes lines again"/);
+      assert.match(
+        server.log(),
+        /"dropped":1,"msg":"the queue of an audit sink is full: lines of activities are dropped"/,
+      );
+      assert.match(server.log(), /"dropped":\d+,"msg":"an audit sink accepts lines again"/);
       await server.close();
     });
   });

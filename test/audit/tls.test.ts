@@ -46,7 +46,7 @@ it("the audit stream goes over TLS, to a receiver with a certificate that is acc
   await until(async () => (await readyz()).warnings?.["audit https"] !== undefined, "the certificate to be refused");
   assert.match(
     (await readyz()).warnings["audit https"],
-    /^it is not reached: the certificate has expired, since .*; 1 lines wait$/,
+    /^the sink cannot be reached: the certificate has expired, since .*; 1 lines are waiting$/,
   );
   assert.equal(lines.length, 0);
   receiver.setSecureContext({ key: pem("key"), cert: pem("valid") });

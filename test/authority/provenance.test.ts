@@ -635,16 +635,17 @@ onEachEngine("where authority comes from", (server) => {
 
   it("is looked for by keystead doctor, which names the command where that takes long", async () => {
     const { databaseUrl } = server();
-    const agree = "the rows that say who may do what agree with one another";
+    const agree = "the rows that say who may do what are consistent";
     const check = "authority";
     assert.deepEqual(await checkAuthority({ databaseUrl }), [
       { check, state: "ok", text: `${agree}, and completed activities account for them` },
     ]);
-    const text = `${agree}; there are too many activities to hold against them here: keystead verify-authority does`;
+    const text = `${agree}; there are too many activities to compare them with here: run \`keystead verify-authority\``;
     assert.deepEqual(await checkAuthority({ databaseUrl, most: 5 }), [{ check, state: "ok", text }]);
     let now = 0;
     const [late] = await checkAuthority({ databaseUrl, clock: () => (now += DOCTOR_PROVENANCE_MS) });
-    const untold = "whether activities account for the rows was not told in 30 s; run keystead verify-authority";
+    const untold =
+      "it could not be checked within 30 s whether activities account for the rows; run `keystead verify-authority`";
     assert.deepEqual(late, { check, state: "warn", text: untold });
   });
 

@@ -120,12 +120,12 @@ onEachEngine("an archive of activities", (server) => {
     await assert.rejects(archiveHere(file, date, Date.now()), /35 days ago or more/);
     await assert.rejects(
       archiveHere(file, "2020-01-01"),
-      /there is no activity to archive: .+ before 2020-01-01T00:00:00\.000Z$/,
+      /there are no activities to archive: .+ before 2020-01-01T00:00:00\.000Z$/,
     );
     assert.deepEqual(readdirSync(folder), [], "and leaves no file");
     const foreign = join(temporaryFolder(), "notes.txt");
     writeFileSync(foreign, "notes");
-    await assert.rejects(archiveHere(foreign, date), /notes\.txt cannot be used: it is no archive of Keystead/);
+    await assert.rejects(archiveHere(foreign, date), /notes\.txt cannot be used: it is not a Keystead archive/);
     assert.equal(readFileSync(foreign, "utf8"), "notes");
     assert.deepEqual(await recordOf(server().opened.database.read), all, "nothing was removed");
   });
@@ -143,7 +143,7 @@ onEachEngine("an archive of activities", (server) => {
     const write = () => writeArchive(server().opened, { file: target, before: Date.parse(date), now: Date.now() });
     await write();
     const written = readFileSync(target);
-    await assert.rejects(write(), /another archive command wrote .* run the same command again/);
+    await assert.rejects(write(), /another archive command has written .* run the same command again/);
     assert.deepEqual(readFileSync(target), written);
     assert.deepEqual(readdirSync(dirname(target)), [basename(target)]);
   });
@@ -230,7 +230,7 @@ onEachEngine("an archive of activities", (server) => {
       assert.match(
         stderr,
         new RegExp(
-          `^keystead: another archive command works on this database \\(keystead archive, process ${stopped.pid} on ${hostname()}, since \\d{4}-\\d\\d-\\d\\dT[^)]*Z\\); run this one again`,
+          `^keystead: another archive command is working on this database \\(keystead archive, process ${stopped.pid} on ${hostname()}, since \\d{4}-\\d\\d-\\d\\dT[^)]*Z\\); run this one again`,
         ),
       );
       assert.equal(existsSync(target), target === held);
@@ -307,7 +307,10 @@ onEachEngine("an archive of activities", (server) => {
     assert.equal((await client.query("get_activity", { activityId: open.id })).status, 200);
     const votes = await runKeystead(["verify-votes", proved.id], settings());
     assert.equal(votes.code, 1);
-    assert.match(votes.stderr, /before .+Z are in an archive: keystead verify <archive> checks every stamp in it\n$/);
+    assert.match(
+      votes.stderr,
+      /before .+Z are in an archive: `keystead verify <archive>` verifies every stamp in it\n$/,
+    );
   });
 
   it("may account for rows of which it is therefore not known whether any activity does", async () => {
@@ -336,7 +339,10 @@ onEachEngine("an archive of activities", (server) => {
     const elsewhere = { KEYSTEAD_DATA_DIR: temporaryFolder() };
     const alone = await runKeystead(["verify", file, "--key", publicKey], elsewhere);
     assert.deepEqual(JSON.parse(alone.stdout), report);
-    await assert.rejects(verifyArchive(file, [`02${"ab".repeat(32)}`]), /none of those that it may be signed with/);
+    await assert.rejects(
+      verifyArchive(file, [`02${"ab".repeat(32)}`]),
+      /not one of the keys that it may be signed with/,
+    );
   });
 
   it("is refused where it is altered or cut off, and nothing is removed because of it", async () => {
@@ -350,7 +356,7 @@ onEachEngine("an archive of activities", (server) => {
     await refusedAs(/digest is not the one/, zstdCompressSync(text.replace("tag 7", "tag 8")));
     await refusedAs(/its end is missing/, zstdCompressSync(text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1)));
     await refusedAs(/damaged or cut off|its end is missing/, readFileSync(file).subarray(0, -100));
-    await refusedAs(/it goes on after its end/, Buffer.concat([readFileSync(file), Buffer.from("more")]));
+    await refusedAs(/it continues after its end/, Buffer.concat([readFileSync(file), Buffer.from("more")]));
     const seal = JSON.parse(text.trimEnd().split("\n").at(-1) as string);
     const forged = {
       ...seal,
@@ -359,7 +365,7 @@ onEachEngine("an archive of activities", (server) => {
     await refusedAs(/signature does not match/, zstdCompressSync(text.replace(seal.signature, forged.signature)));
     copyFileSync(file, copy);
     const otherDate = new Date(Date.parse(date) - 1).toISOString();
-    await assert.rejects(archiveHere(copy, otherDate), /an archive of what was before/);
+    await assert.rejects(archiveHere(copy, otherDate), /an archive of activities before/);
     assert.equal((await recordOf(server().opened.database.read)).get("activity")?.length, 1);
   });
 

@@ -152,7 +152,7 @@ for (const engine of engines) {
       await restoreAndKill(place, file, { step: killed });
       assert.ok(existsSync(join(place.dataDir, "restore.unfinished.json")));
       const again = await runKeystead(["restore", file], settingsOf(place));
-      assert.match(again.stderr, /there is a database already: .*if that was it, it is whole; start the server/);
+      assert.match(again.stderr, /there is a database already: .*it is complete: start the server/);
       const server = await startServerProcess(place);
       await server.root.read("whoami");
       await server.end("SIGTERM");

@@ -101,7 +101,7 @@ describe("a backup that is verified", () => {
       );
       assert.match(
         await refusal(["restore", file], settingsOf(place), kibibytes),
-        /^keystead: the restored database in \S+small\S+ has no room left on its disk \([^\n]+\); nothing of it was left\. Make room there, or set KEYSTEAD_DATA_DIR to another place\n$/m,
+        /^keystead: the restored database in \S+small\S+ has no room left on its disk \([^\n]+\); nothing was left behind\. Make room there, or set KEYSTEAD_DATA_DIR to another folder\n$/m,
       );
     }
   });
@@ -117,7 +117,7 @@ describe("a backup that is verified", () => {
       shellPrefix: "ulimit -f 1000",
     });
     assert.deepEqual(await started.exited, { code: 1, signal: null });
-    assert.match(started.stderr(), /^keystead: the restored database in \S+ .*\bdisk\b.*; nothing of it was left\./m);
+    assert.match(started.stderr(), /^keystead: the restored database in \S+ .*\bdisk\b.*; nothing was left behind\./m);
     assert.deepEqual(readdirSync(dataDir), ["server.lock"]);
   });
 
@@ -235,7 +235,7 @@ describe("a backup that is verified", () => {
       ),
     );
     assert.ok(
-      report.problems.some((text: string) => /a public key of wallets .* is not that of the sealed key/.test(text)),
+      report.problems.some((text: string) => /a public key of wallets .* does not belong to the sealed key/.test(text)),
     );
 
     const other = temporaryFolder();
@@ -245,7 +245,7 @@ describe("a backup that is verified", () => {
     assert.deepEqual([foreign.code, told.ok, told.opened], [1, false, {}]);
     assert.match(
       told.problems[0],
-      /^the root key file holds [0-9a-f]{32}, and the backup's keys are sealed with [0-9a-f]{32}$/,
+      /^the root key file contains [0-9a-f]{32}, but the backup's keys are sealed with [0-9a-f]{32}$/,
     );
     const missing = await run("backup", "verify", file, "--root-key", join(other, "none.key"));
     assert.match(
@@ -271,14 +271,14 @@ describe("a backup that is verified", () => {
     writeFileSync(none, "hello");
     const report = await verify(encrypted, "--identity", mine, "--sha256", JSON.parse(done.stdout).sha256);
     assert.equal(report.code, 0, report.stderr);
-    assert.match((await verify(encrypted)).stderr, /it is encrypted; name the file .* with --identity/);
-    assert.match((await verify(encrypted, "--identity", theirs)).stderr, /encrypted to another recipient/);
-    assert.match((await verify(encrypted, "--identity", none)).stderr, /holds no identity of age/);
+    assert.match((await verify(encrypted)).stderr, /it is encrypted; use --identity/);
+    assert.match((await verify(encrypted, "--identity", theirs)).stderr, /encrypted to a recipient other than/);
+    assert.match((await verify(encrypted, "--identity", none)).stderr, /contains no age identity/);
     const cut = join(folder, "cut.age");
     writeFileSync(cut, bytes.subarray(0, bytes.length - 1));
     assert.match((await verify(cut, "--identity", mine)).stderr, /damaged or cut off/);
     const wrong = await run("backup", join(folder, "never"), "--encrypt-to", "age1nobody");
-    assert.match(wrong.stderr, /the recipient must be one of age/);
+    assert.match(wrong.stderr, /the recipient must be an age recipient/);
     assert.ok(!readdirSync(folder).some((name) => name.startsWith("never")));
   });
 });

@@ -166,7 +166,10 @@ onEachEngine("what a body takes", (server) => {
     const stored = await findActivity(read, root.client.organizationId, activityId);
     assert.ok(stored);
     const [stamp] = await verifyStamps(read, stored);
-    assert.deepEqual([stamp?.verdict, stamp?.reason], ["notVerifiable", "denied, and too large to be kept whole"]);
+    assert.deepEqual(
+      [stamp?.verdict, stamp?.reason],
+      ["notVerifiable", "denied, and too large to be stored completely"],
+    );
   });
 
   it("that was denied is bounded, whatever it holds, and its fingerprint is that of the whole", async () => {

@@ -99,7 +99,7 @@ describe("failed authentications of an address", () => {
     for (let times = 0; times < MANY; times++) failures.push(await stranger.query("whoami"));
     assert.deepEqual(statuses(failures), [401, 429]);
     const refused = failures.find(({ status }) => status === 429) as TestAnswer;
-    assert.match(refused.body.message, /too many of this address failed to authenticate/);
+    assert.match(refused.body.message, /too many requests from this address failed to authenticate/);
     assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]/);
 
     assert.equal((await known.query("whoami")).status, 200, "whoever was known a while ago");

@@ -34,7 +34,7 @@ storiesOn("postgres", "activities in the console", (stage) => {
 
   it("shows what nobody would see in what is asked for, and all of an address", () =>
     stage.tell(async ({ page, root }) => {
-      const asked = page.getByRole("region", { name: "What it asks for" });
+      const asked = page.getByRole("region", { name: "What it does" });
       const open = async (path: string, parameters: Json): Promise<void> => {
         const { body } = await root.submit(path, parameters);
         await page.goto(`${stage.url}/#/activities/${body.activity.id}`);
@@ -114,7 +114,7 @@ storiesOn("postgres", "activities in the console", (stage) => {
       });
       await page.reload();
       await signInWithText(page, credentialsOf(root));
-      await why(ofQuorum, "No policy was asked, because policies have no say in this kind of activity");
+      await why(ofQuorum, "No policy was asked, because policies do not apply to this kind of activity");
       await why(alone, "No policy was asked: when it was voted on, the organization had none");
     }));
 
@@ -123,7 +123,7 @@ storiesOn("postgres", "activities in the console", (stage) => {
       const activityId = await activityThatWaits(root);
       await goTo(page, "Activities");
       await goTo(page, "Overview");
-      await page.getByRole("region", { name: "Waits for you" }).getByRole("link", { name: "Create wallet" }).click();
+      await page.getByRole("region", { name: "Waiting for you" }).getByRole("link", { name: "Create wallet" }).click();
       await page.getByText("Your approval counts").waitFor();
       await page.getByText(/Still needed: 1 approval/).waitFor();
       await page.getByRole("button", { name: "Approve" }).click();

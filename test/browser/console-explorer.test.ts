@@ -43,7 +43,7 @@ storiesOn("sqlite", "the explorer of the console", (stage) => {
       const json = page.getByRole("textbox", { name: "Parameters" });
       const typed = await json.inputValue();
       await json.fill("{");
-      await form.getByText("What is typed as JSON is no object.").waitFor();
+      await form.getByText("The JSON is not an object.").waitFor();
       await json.fill(typed.replace("Of a form", "Of a form & JSON"));
       assert.equal(await name.inputValue(), "Of a form & JSON");
       await page.getByRole("button", { name: "Submit" }).click();
@@ -129,9 +129,9 @@ storiesOn("sqlite", "the explorer of the console", (stage) => {
       assert.equal(await format.getAttribute("aria-expanded"), "false", "the choices would cover what is wrong");
       await choose("create_wallet", { walletName: "Twice", accounts: [account, account] });
       await submit.click();
-      await refusedAt(form.getByRole("group", { name: "accounts 2" }), "This is there twice");
+      await refusedAt(form.getByRole("group", { name: "accounts 2" }), "This occurs twice");
       await form.getByRole("button", { name: "Remove accounts 1" }).click();
-      await form.getByText("is there twice").waitFor({ state: "hidden" });
+      await form.getByText("occurs twice").waitFor({ state: "hidden" });
 
       await choose("create_wallet", { walletName: "Odd", accounts: [], colour: "red" });
       await submit.click();
@@ -159,7 +159,7 @@ storiesOn("sqlite", "the explorer of the console", (stage) => {
       const curl = page.getByLabel("curl", { exact: true });
       await curl.getByText("x-stamp: $STAMP").waitFor();
       await page.getByRole("button", { name: "Stamp it" }).click();
-      await page.getByText("It is stamped: whoever has this text can send it").waitFor();
+      await page.getByText("It is stamped: anybody who has this text can send it").waitFor();
       // As a shell would read it.
       const [url = "", ...options] = [...(await curl.innerText()).matchAll(/'((?:[^']|'\\'')*)'/g)].map(
         ([, text = ""]) => text.replaceAll("'\\''", "'"),

@@ -130,7 +130,7 @@ storiesOn("sqlite", "hostile words in the console", (stage) => {
         await assertText("what an account at another service is called");
         await goTo(page, "Sign-in");
         await page.getByRole("cell", { name: /^<img src=x/ }).waitFor();
-        await page.getByRole("textbox", { name: "E-mail address" }).fill("ada@example.com");
+        await page.getByRole("textbox", { name: "Email address" }).fill("ada@example.com");
         await page.getByRole("button", { name: "Look" }).click();
         await assertText("what became of mail");
         for (const path of [

@@ -39,7 +39,7 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
         await arrivedAt(page, "Overview");
         await pressAt(page.getByRole("button", { name: "Skip to content" }), "Shift+Tab");
         await focused(page.getByRole("main"));
-        await pressAt(link(page, "Make a wallet"));
+        await pressAt(link(page, "Create a wallet"));
         await arrivedAt(page, "Wallets");
         await keyTo(page, "Overview");
         await pressAt(page.getByRole("button", { name: "Sign out" }), "Shift+Tab");
@@ -93,8 +93,8 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
       ));
 
   for (const { act, does, status, told } of [
-    { act: "Approve", does: "approves", status: "Completed", told: "Your approval is given." },
-    { act: "Reject", does: "rejects", status: "Rejected", told: "Your rejection is given." },
+    { act: "Approve", does: "approves", status: "Completed", told: "You approved it." },
+    { act: "Reject", does: "rejects", status: "Rejected", told: "You rejected it." },
   ])
     it(`${does} what waits, by the very bytes that it showed`, () =>
       stage.tell(async ({ page, root }) => {
@@ -182,7 +182,7 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
       await focused(nameIn(page));
       await page.keyboard.type("second");
       await page.keyboard.press("Enter");
-      await dialogOf(page).getByText("The API key is added.").waitFor();
+      await dialogOf(page).getByText("The API key was added.").waitFor();
       await pressAt(inDialog(page, "Close").last());
       await focused(add);
       await pressAt(button(page, "Delete second"));
@@ -252,8 +252,8 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
       await focused(button(page, "New endpoint"));
       await pressAt(button(page, "Deliveries"));
       await page.getByRole("button", { name: "Deliveries", expanded: true }).waitFor();
-      await pressAt(button(page, "Switch off"));
-      await focused(button(page, "Switch on"));
+      await pressAt(button(page, "Disable"));
+      await focused(button(page, "Enable"));
       await pressAt(button(page, "Delete"));
       await focused(dialogOf(page).getByRole("textbox"));
       await page.keyboard.type("Ledge");
@@ -262,7 +262,7 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
       await page.keyboard.type("r");
       await pressAt(inDialog(page, "Delete endpoint"));
       await page.getByRole("status").filter({ hasText: "The endpoint “Ledger” is deleted." }).waitFor();
-      await page.getByText("There is no endpoint yet.").waitFor();
+      await page.getByText("There are no endpoints yet.").waitFor();
       await focused(page.getByRole("heading", { level: 1, name: "Webhooks" }));
       assert.deepEqual((await root.read("list_webhook_endpoints")).webhookEndpoints, []);
       await pressAt(button(page, "Dismiss"), "Shift+Tab");
@@ -273,10 +273,10 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
     stage.tell(async ({ page, root }) => {
       await keyTo(page, "Sign-in");
       const proxy = page.getByRole("region", { name: "Auth proxy" });
-      await pressAt(proxy.getByRole("button", { name: "Switch on" }));
+      await pressAt(proxy.getByRole("button", { name: "Enable" }));
       await focused(dialogOf(page).locator("[data-autofocus]"));
-      await pressAt(inDialog(page, "Switch on"));
-      await focused(proxy.getByRole("button", { name: "Switch off" }));
+      await pressAt(inDialog(page, "Enable"));
+      await focused(proxy.getByRole("button", { name: "Disable" }));
       await typeAt(proxy.getByRole("textbox", { name: "Sender's name" }), "Keystead");
       await pressAt(proxy.getByRole("button", { name: "Save settings" }));
       await proxy.getByText("Saved.").waitFor();

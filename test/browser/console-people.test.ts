@@ -71,9 +71,9 @@ storiesOn("postgres", "people in the console", (stage) => {
       await header.getByText(HOSTILE_SHOWN, { exact: true }).waitFor();
       await root.result("enable_auth_proxy", {});
       await goTo(page, "Sign-in");
-      await page.getByRole("button", { name: "Switch off" }).click();
+      await page.getByRole("button", { name: "Disable" }).click();
       // It is shown as it can be typed, and taken like that.
-      const act = dialog.getByRole("button", { name: "Switch off" });
+      const act = dialog.getByRole("button", { name: "Disable" });
       assert.equal(await act.isEnabled(), false);
       await dialog.getByRole("textbox", { name: `Type ${HOSTILE_SHOWN} to confirm` }).fill(HOSTILE_SHOWN);
       assert.equal(await act.isEnabled(), true);
@@ -106,7 +106,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await page.getByRole("button", { name: "Delete Engineers" }).click();
       await dialog.getByRole("textbox").fill("Engineers");
       await dialog.getByRole("button", { name: "Delete tag" }).click();
-      await page.getByText("There is no tag yet.").waitFor();
+      await page.getByText("There are no tags yet.").waitFor();
     }));
 
   it("changes the root quorum, and says who decides", () =>
@@ -120,7 +120,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await dialog.getByRole("combobox", { name: "Members" }).fill("Ada");
       await page.getByRole("option", { name: "Ada" }).click();
       await page.keyboard.press("Escape");
-      await dialog.getByRole("textbox", { name: "Needed approvals" }).fill("2");
+      await dialog.getByRole("textbox", { name: "Required approvals" }).fill("2");
       await dialog.getByRole("button", { name: "Change the root quorum" }).click();
       await quorum.getByText("2 of these decide on anything").waitFor();
       const { organizationData } = await root.read("get_organization");
@@ -172,7 +172,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await links.first().click();
       await openedPage(page, "Shop 7");
       await page.getByRole("region", { name: "Users" }).getByRole("cell", { name: "Root user" }).waitFor();
-      await page.getByText("There is no wallet.").waitFor();
+      await page.getByText("There are no wallets.").waitFor();
       await assertAccessible(page, "Sub-organization");
     }));
 
@@ -189,7 +189,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await page.getByText("200 are listed, and there are more.").waitFor();
       await assertAccessible(page, "A list that is full");
       await goOn.click();
-      await page.getByText("What stands above is left out.").waitFor();
+      await page.getByText("What is shown above is left out.").waitFor();
       await page.getByRole("link", { name: "Filler 149", exact: true }).waitFor();
       assert.equal(await scrollThrough(page), 150);
       await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));

@@ -67,19 +67,19 @@ storiesOn("sqlite", "policies in the console", (stage) => {
       const outcome = page.getByRole("status", { name: "Outcome" });
       await condition.fill("activity.resource == 'WALLET'");
       await consensus.fill("approvers.count() >= 2");
-      await page.getByRole("combobox", { name: "Take one that happened" }).click();
+      await page.getByRole("combobox", { name: "Use an earlier one" }).click();
       await page.getByRole("option", { name: /^Create wallet, / }).click();
       await page.getByText('"Wanted"').waitFor();
       await simulate.click();
       await outcome.getByText("Waits for approvals").waitFor();
-      await outcome.getByText("By the policies as they are saved: denied.").waitFor();
+      await outcome.getByText("With the saved policies: denied.").waitFor();
       await outcome
         .getByRole("listitem")
-        .filter({ hasText: /^This policy, as it stands here: .*Still needed: 1 approval/ })
+        .filter({ hasText: /^This policy, as it is here: .*Still needed: 1 approval/ })
         .waitFor();
       await assertAccessible(page, "A policy tried before it is saved");
       await consensus.fill("approvers.count() >= 1");
-      await outcome.getByText("The policy was changed since.").waitFor();
+      await outcome.getByText("The policy has changed since.").waitFor();
       await simulate.click();
       await outcome.getByText("Allowed", { exact: true }).waitFor();
       await condition.fill("activity.resorce == 'WALLET'");
@@ -90,15 +90,15 @@ storiesOn("sqlite", "policies in the console", (stage) => {
       const { policyId } = await root.result("create_policy", policy);
       await page.goto(`${stage.url}/#/policies/${policyId}`);
       await openedPage(page, policy.policyName);
-      await page.getByRole("combobox", { name: "Take one that happened" }).click();
+      await page.getByRole("combobox", { name: "Use an earlier one" }).click();
       await page.getByRole("option", { name: /^Create wallet, / }).click();
       await simulate.click();
-      await outcome.getByText("By the policies as they are saved it would be the same.").waitFor();
+      await outcome.getByText("With the saved policies, the outcome would be the same.").waitFor();
       await page.getByRole("combobox", { name: "Effect" }).click();
       await page.getByRole("option", { name: "Deny what matches; this is final" }).click();
       await simulate.click();
       await outcome.getByText("Denied", { exact: true }).waitFor();
-      await outcome.getByText("By the policies as they are saved: allowed.").waitFor();
+      await outcome.getByText("With the saved policies: allowed.").waitFor();
       assert.equal(await outcome.getByRole("listitem").count(), 1);
       assert.equal((await root.read("get_policy", { policyId })).policy.effect, "EFFECT_ALLOW");
     }));
@@ -108,12 +108,12 @@ storiesOn("sqlite", "policies in the console", (stage) => {
       const { policyId } = await root.result("create_policy", policy);
       await goTo(page, "Policies");
       await page.getByRole("link", { name: policy.policyName }).click();
-      await page.getByText("Nothing is changed.").waitFor();
+      await page.getByText("Nothing has changed.").waitFor();
       await root.result("update_policy", { policyId, policyConsensus: "approvers.count() >= 3" });
       const notes = page.getByRole("textbox", { name: "Notes" });
       const save = async () => {
         await page.getByRole("button", { name: "Save policy" }).click();
-        await page.getByText("Nothing is changed.").waitFor();
+        await page.getByText("Nothing has changed.").waitFor();
         return (await root.read("get_policy", { policyId })).policy;
       };
       await notes.fill("as agreed");
@@ -167,7 +167,7 @@ storiesOn("sqlite", "policies in the console", (stage) => {
       await openedPage(page, "Policies");
       assert.deepEqual((await root.read("list_policies")).policies, []);
       const told = page.getByRole("status").filter({ hasText: "The policy “Wallets by Ada” is deleted." });
-      await told.getByText("It can be made anew, under another id.").waitFor();
+      await told.getByText("It can be created again, under another ID.").waitFor();
       await goTo(page, "Users");
       await told.waitFor({ state: "hidden" });
     }));

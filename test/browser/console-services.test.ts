@@ -35,13 +35,13 @@ storiesOn(
     it("shows how people sign in, and what products there are", () =>
       stage.tell(async ({ page, root }) => {
         await goTo(page, "Sign-in");
-        await page.getByText("It has never been switched on.").waitFor();
-        await page.getByText("There is none. X and Discord need one").waitFor();
-        await page.getByRole("textbox", { name: "E-mail address" }).fill("ada@example.com");
+        await page.getByText("It has never been enabled.").waitFor();
+        await page.getByText("There are none. X and Discord need one").waitFor();
+        await page.getByRole("textbox", { name: "Email address" }).fill("ada@example.com");
         await page.getByRole("button", { name: "Look" }).click();
-        await page.getByText("Nothing is known of mail to this address.").waitFor();
+        await page.getByText("There are no events of mails to this address.").waitFor();
         await goTo(page, "Products");
-        for (const text of ["No vault is enabled.", "There is no provider.", "There is no app."]) {
+        for (const text of ["No vaults are enabled.", "There are no providers.", "There are no apps."]) {
           await page.getByText(text).waitFor();
         }
         await root.result("enable_auth_proxy", {});
@@ -60,22 +60,22 @@ storiesOn(
         const proxy = page.getByRole("region", { name: "Auth proxy" });
         const dialog = page.getByRole("dialog");
         const save = proxy.getByRole("button", { name: "Save settings" });
-        await proxy.getByText("Nothing is changed.").waitFor();
+        await proxy.getByText("Nothing has changed.").waitFor();
         assert.ok(await save.isDisabled());
         await proxy.getByRole("textbox", { name: "Origins" }).fill("https://app.example.com\nnot an origin");
-        await proxy.getByRole("spinbutton", { name: "Characters of a code" }).fill("12");
+        await proxy.getByRole("spinbutton", { name: "Length of a code" }).fill("12");
         await save.click();
         await proxy.getByText("This must be at most 9").waitFor();
-        await proxy.getByRole("spinbutton", { name: "Characters of a code" }).fill("8");
+        await proxy.getByRole("spinbutton", { name: "Length of a code" }).fill("8");
         await save.click();
         await proxy.getByText("This must be an origin such as https://app.example.com, or * for any").waitFor();
         const origins = proxy.getByRole("textbox", { name: "Origins" });
         assert.equal(await origins.getAttribute("aria-invalid"), "true");
         await assertAccessible(page, "Sign-in with an error at its field");
         await origins.fill("https://app.example.com\n\nhttps://shop.example.com");
-        await proxy.getByRole("checkbox", { name: /^Codes have letters and digits/ }).uncheck();
+        await proxy.getByRole("checkbox", { name: /^Codes contain letters as well as digits/ }).uncheck();
         await proxy.getByRole("textbox", { name: "Name of the app" }).fill("Shop");
-        await proxy.getByRole("textbox", { name: "Client id at Google", exact: true }).fill("shop.example");
+        await proxy.getByRole("textbox", { name: "Client ID at Google", exact: true }).fill("shop.example");
         await save.click();
         await proxy.getByText("Saved.").waitFor();
         const settings = {
@@ -88,28 +88,28 @@ storiesOn(
         const { configId, ...set } = await config();
         assert.deepEqual(set, { enabled: false, ...settings });
 
-        await proxy.getByRole("button", { name: "Switch on" }).click();
-        await dialog.getByRole("button", { name: "Switch on" }).click();
+        await proxy.getByRole("button", { name: "Enable" }).click();
+        await dialog.getByRole("button", { name: "Enable" }).click();
         await proxy.getByText("On", { exact: true }).waitFor();
         await proxy.getByTitle(configId).waitFor();
         // Another one sets something meanwhile, which stays.
         await root.result("update_auth_proxy_config", { sessionExpirationSeconds: 600 });
         await origins.fill("");
         await save.click();
-        await proxy.getByText("Nothing is changed.").waitFor();
+        await proxy.getByText("Nothing has changed.").waitFor();
         const { enabled, sessionExpirationSeconds, allowedOrigins, otpLength } = await config();
         assert.deepEqual([enabled, sessionExpirationSeconds, allowedOrigins, otpLength], [true, 600, [], 8]);
         const { activities } = await root.read("list_activities");
         assert.ok(activities.some(({ type }: Json) => type === "ACTIVITY_TYPE_ENABLE_AUTH_PROXY"));
-        await proxy.getByRole("button", { name: "Switch off" }).click();
-        const switchOff = dialog.getByRole("button", { name: "Switch off" });
-        await dialog.getByText("It can be switched on again, with another key").waitFor();
-        assert.ok(await switchOff.isDisabled(), "switched off without a name");
+        await proxy.getByRole("button", { name: "Disable" }).click();
+        const disable = dialog.getByRole("button", { name: "Disable" });
+        await dialog.getByText("It can be enabled again, with another key").waitFor();
+        assert.ok(await disable.isDisabled(), "disabled without a name");
         await assertAccessible(page, "Switching off the auth proxy");
         await dialog.getByRole("textbox", { name: "Type World to confirm" }).fill("World");
-        await switchOff.click();
+        await disable.click();
         await proxy.getByText("Off", { exact: true }).waitFor();
-        await page.getByText("The auth proxy is switched off. It can be switched on again").waitFor();
+        await page.getByText("The auth proxy is disabled. It can be enabled again").waitFor();
         assert.equal((await config()).enabled, false);
       }));
 
@@ -118,7 +118,7 @@ storiesOn(
         const provider = await oauth2ProviderOfTests();
         const clients = page.getByRole("region", { name: "OAuth 2.0 clients" });
         const dialog = page.getByRole("dialog");
-        const clientId = dialog.getByRole("textbox", { name: "Client id" });
+        const clientId = dialog.getByRole("textbox", { name: "Client ID" });
         const secret = requiredField(dialog, "Client secret");
         const stored = async () => (await root.read("list_oauth2_credentials")).oauth2Credentials as Json[];
         const refusesToSignIn = async (id: string): Promise<string> => {
@@ -135,7 +135,7 @@ storiesOn(
         await assertAccessible(page, "Adding an OAuth 2.0 client");
         const add = dialog.getByRole("button", { name: "Add client" });
         await add.click();
-        await dialog.getByText("This must be a client id: letters, digits").waitFor();
+        await dialog.getByText("This must be a client ID: printable ASCII").waitFor();
         assert.equal(await clientId.getAttribute("aria-invalid"), "true");
         await clientId.fill(HOSTILE_ID);
         await add.click();
@@ -158,7 +158,7 @@ storiesOn(
         assert.ok(await remove.isDisabled());
         await dialog.getByRole("textbox", { name: /^Type .* to confirm$/ }).fill(HOSTILE_ID);
         await remove.click();
-        await clients.getByText("There is none.").waitFor();
+        await clients.getByText("There are none.").waitFor();
         assert.deepEqual(await stored(), []);
         await page.getByText("It can be added again with its secret").waitFor();
         assert.equal(await page.locator("main img, a[href*=evil]").count(), 0);
@@ -174,7 +174,7 @@ storiesOn(
         await onRamp.getByRole("button", { name: "Add a provider" }).click();
         await dialog.getByRole("textbox", { name: "Publishable key" }).fill("pk_test_1");
         await field("Secret key").fill(MOONPAY_SECRET);
-        await dialog.getByRole("checkbox", { name: "For the provider's sandbox, where nobody pays" }).check();
+        await dialog.getByRole("checkbox", { name: "For the provider's sandbox, without real payments" }).check();
         await dialog.getByRole("button", { name: "Add provider" }).click();
         await onRamp.getByRole("row", { name: /^MoonPay .* sandbox/ }).waitFor();
         const purchase = purchaseParams("MOONPAY", { sandboxMode: true });
@@ -186,14 +186,14 @@ storiesOn(
         await dialog.getByRole("combobox", { name: "Provider" }).click();
         await page.getByRole("option", { name: "Coinbase" }).click();
         const account = (await onRampProviderOfTests()).coinbaseAccount();
-        await dialog.getByRole("textbox", { name: "Project's id" }).fill("a-project");
-        await dialog.getByRole("textbox", { name: "API key's id" }).fill(account.keyId);
+        await dialog.getByRole("textbox", { name: "Project's ID" }).fill("a-project");
+        await dialog.getByRole("textbox", { name: "API key's ID" }).fill(account.keyId);
         await field("Secret").fill("the other secret");
         await field("Private key").fill("no key");
         await assertAccessible(page, "Changing an on-ramp provider");
         const change = dialog.getByRole("button", { name: "Change provider" });
         await change.click();
-        await dialog.getByText("This holds no key that signs for Coinbase").waitFor();
+        await dialog.getByText("This does not contain a key that can sign for Coinbase").waitFor();
         assert.equal(await field("Private key").getAttribute("aria-invalid"), "true");
         await field("Private key").fill(account.privateKey);
         await change.click();
@@ -207,7 +207,7 @@ storiesOn(
         assert.ok(await remove.isDisabled());
         await dialog.getByRole("textbox", { name: /^Type .* to confirm$/ }).fill(account.keyId);
         await remove.click();
-        await onRamp.getByText("There is no provider.").waitFor();
+        await onRamp.getByText("There are no providers.").waitFor();
         assert.deepEqual(await stored(), []);
       }));
 
@@ -226,9 +226,9 @@ storiesOn(
         await earn.getByRole("button", { name: "Enable a vault" }).click();
         await choose("Chain", CHAIN_NAMES[EARN_CHAIN] as string);
         await choose("Token", "Another token");
-        await dialog.getByRole("textbox", { name: "Token's contract" }).fill(`0x${"12".repeat(20)}`);
-        await dialog.getByText("This server's catalog has no vault of this token.").waitFor();
-        await dialog.getByRole("textbox", { name: "Token's contract" }).fill(EARN_ASSET);
+        await dialog.getByRole("textbox", { name: "Token contract" }).fill(`0x${"12".repeat(20)}`);
+        await dialog.getByText("This server's catalog has no vault for this token.").waitFor();
+        await dialog.getByRole("textbox", { name: "Token contract" }).fill(EARN_ASSET);
         await choose("Vault", "Test Vault");
         await dialog.getByRole("combobox", { name: "Your fee goes to" }).fill(`0x${"34".repeat(20)}`);
         await dialog.getByRole("textbox", { name: "Your fee (percent)" }).fill("45");
@@ -244,7 +244,7 @@ storiesOn(
         await earn.getByRole("row", { name: /^Test Vault .* completed 12.5 % / }).waitFor();
         const [vault] = (await root.read("list_earn_enabled_vaults")).enabledVaults as [Json];
         assert.deepEqual([vault.clientFeeBps, vault.clientFeeWallet.toLowerCase()], ["1250", feeWallet.toLowerCase()]);
-        await earn.getByRole("button", { name: "Take no deposits: Test Vault" }).click();
+        await earn.getByRole("button", { name: "Refuse deposits: Test Vault" }).click();
         await earn.getByText("takes no deposits", { exact: true }).waitFor();
         await assertAccessible(page, "Products with a vault");
       }));
@@ -295,7 +295,7 @@ storiesOn(
           await page.getByRole("textbox", { name: "URL" }).fill(receiver.url);
           await page.getByRole("button", { name: "Create endpoint" }).click();
           const ledger = page.getByRole("region", { name: "Ledger" });
-          await ledger.getByText("Told of activity updates.").waitFor();
+          await ledger.getByText("Receives activity updates.").waitFor();
           await root.result("create_user_tag", { userTagName: "told of", userIds: [] });
           await ledger.getByRole("button", { name: "Deliveries" }).click();
           await ledger
@@ -303,7 +303,7 @@ storiesOn(
             .first()
             .waitFor();
           await ledger.getByRole("button", { name: "Send a test" }).click();
-          await ledger.getByText("A test event is on its way.").waitFor();
+          await ledger.getByText("A test event is being sent.").waitFor();
           await ledger
             .getByRole("row", { name: /webhook endpoint test delivered 1, the last: answered 200/ })
             .waitFor();
@@ -339,7 +339,7 @@ storiesOn(
         const charts = page.getByRole("region", { name: "The last 30 days" });
         await charts.getByRole("img", { name: /^Activities, from .* at most [0-9]+ on a day/ }).waitFor();
         await charts.getByText(/Completed: [0-9]+/).waitFor();
-        await charts.getByText("None in these days.").first().waitFor();
+        await charts.getByText("None on these days.").first().waitFor();
         await charts.getByText("Activities as a table").click();
         await charts.getByRole("row", { name: /^[0-9]{4}-[0-9]{2}-[0-9]{2} [1-9]/ }).waitFor();
         await assertAccessible(page, "Overview with charts");

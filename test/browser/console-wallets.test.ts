@@ -43,10 +43,10 @@ const tempoVectors = vectorsOf<{ name: string; unsigned: string }>("tempo");
 storiesOn("postgres", "wallets in the console", (stage) => {
   it("makes a wallet and signs a message as its address, and takes no name for markup", () =>
     stage.tell(async ({ page, root }) => {
-      await page.getByText("Nothing waits for you.").waitFor();
-      await page.getByRole("region", { name: "First steps" }).getByRole("link", { name: "Make a wallet" }).click();
+      await page.getByText("Nothing is waiting for you.").waitFor();
+      await page.getByRole("region", { name: "First steps" }).getByRole("link", { name: "Create a wallet" }).click();
       await openedPage(page, "Wallets");
-      await page.getByText("There is no wallet yet.").waitFor();
+      await page.getByText("There are no wallets yet.").waitFor();
       await page.getByRole("button", { name: "New wallet" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
       await page.getByRole("button", { name: "Create wallet" }).click();
@@ -54,7 +54,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       await page.keyboard.press("Escape");
       await goTo(page, "Overview");
       const firstSteps = page.getByRole("region", { name: "First steps" });
-      await firstSteps.getByText("A wallet is made.").waitFor();
+      await firstSteps.getByText("A wallet was created.").waitFor();
       await assertAccessible(page, "Overview with first steps");
       await firstSteps.getByRole("link", { name: "Open it" }).click();
       await openedPage(page, HOSTILE_SHOWN);
@@ -190,7 +190,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       await page.getByRole("option", { name: "Ethereum" }).click();
       await page.keyboard.press("Escape");
       await dialog.getByRole("button", { name: "Import private key" }).click();
-      await page.getByText("The private key is imported.").waitFor();
+      await page.getByText("The private key was imported.").waitFor();
       await dialog.getByTitle(address).waitFor();
       assert.ok(!(await page.content()).includes(exported));
     }));

@@ -51,8 +51,8 @@ storiesOn("sqlite", "the console", (stage) => {
       await page.getByRole("link", { name: "Root user" }).click();
       await page.getByRole("button", { name: "Add a passkey" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill("This machine");
-      await page.getByRole("button", { name: "Make the passkey" }).click();
-      await page.getByText("The passkey is added.").waitFor();
+      await page.getByRole("button", { name: "Create the passkey" }).click();
+      await page.getByText("The passkey was added.").waitFor();
       await page.keyboard.press("Escape");
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByRole("button", { name: "Sign in with a passkey" }).click();
@@ -116,7 +116,7 @@ storiesOn("sqlite", "the console", (stage) => {
       await page.getByRole("alert").filter({ hasText: "The server does not answer." }).waitFor();
       await page.unroute("**/public/**");
       await page.getByRole("button", { name: "Try again" }).click();
-      await page.getByText("There is no private key yet.").waitFor();
+      await page.getByText("There are no private keys yet.").waitFor();
     }));
 
   it("says so when the signer is down, and goes on when it is back", () =>
@@ -208,7 +208,7 @@ storiesOn("sqlite", "the console", (stage) => {
       await page.getByRole("button", { name: "New user" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill("Later");
       await page.getByRole("button", { name: "Create user" }).click();
-      await page.getByText("It waits for others to approve it.").waitFor();
+      await page.getByText("It is waiting for others to approve it.").waitFor();
       const save = page.getByRole("button", { name: "Save credentials.json" });
       const { apiKey } = JSON.parse(await savedBy(page, () => save.click()));
       const { activities } = await second.client.read("list_activities");
@@ -221,7 +221,7 @@ storiesOn("sqlite", "the console", (stage) => {
       await page.getByRole("button", { name: "Add an API key" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill("second key");
       await page.getByRole("button", { name: "Add API key", exact: true }).click();
-      await page.getByText("It waits for others to approve it.").waitFor();
+      await page.getByText("It is waiting for others to approve it.").waitFor();
       assert.equal(JSON.parse(await savedBy(page, () => save.click())).userId, userId);
     }));
 
@@ -245,7 +245,7 @@ storiesOn("sqlite", "the console", (stage) => {
         await dialog.getByRole("textbox").fill(text);
       };
       await search("no such thing");
-      await dialog.getByText("Nothing is called that.").waitFor();
+      await dialog.getByText("Nothing has that name.").waitFor();
       await dialog.getByRole("textbox").fill(root.key.publicKey);
       await dialog.getByRole("link", { name: "Root user" }).waitFor();
       await page.keyboard.press("Enter");
@@ -303,7 +303,7 @@ storiesOn("sqlite", "the console", (stage) => {
       await dialog.getByText("Nothing was found in what could be read.").waitFor();
       await page.unroute("**/query/list_policies");
       await dialog.getByRole("button", { name: "Try again" }).click();
-      await dialog.getByText("Nothing is called that.").waitFor();
+      await dialog.getByText("Nothing has that name.").waitFor();
     }));
 
   it("says so when its clock is wrong by an hour", () =>
@@ -315,9 +315,7 @@ storiesOn("sqlite", "the console", (stage) => {
         await page.getByRole("button", { name: "New wallet" }).click();
         await page.getByRole("textbox", { name: "Name" }).fill("An hour ahead");
         await page.getByRole("button", { name: "Create wallet" }).click();
-        const note = page
-          .getByRole("alert")
-          .filter({ hasText: "The clock of this machine and that of the server differ." });
+        const note = page.getByRole("alert").filter({ hasText: "This machine's clock and the server's clock differ." });
         await note.getByText("Set this machine's clock, then try again.").waitFor();
         assert.deepEqual((await root.read("list_wallets")).wallets, []);
       },
@@ -352,7 +350,7 @@ for (const engine of engines) {
         await assertAccessible(page, "Welcome");
         // The link is used up, and signing in fails for once.
         await page.route("**/submit/stamp_login", (route) => route.abort(), { times: 2 });
-        await page.getByRole("button", { name: "Make a passkey and sign in" }).click();
+        await page.getByRole("button", { name: "Create a passkey and sign in" }).click();
         await page.getByRole("alert").filter({ hasText: "It is not known whether this was done" }).waitFor();
         await page.getByRole("button", { name: "Sign in with the passkey" }).click();
         await openedPage(page, "Overview");
@@ -365,7 +363,7 @@ for (const engine of engines) {
         assert.deepEqual(faults, []);
         const again = await visit(browser, server.firstVisitUrl as string);
         await addAuthenticator(again.page);
-        await again.page.getByRole("button", { name: "Make a passkey and sign in" }).click();
+        await again.page.getByRole("button", { name: "Create a passkey and sign in" }).click();
         await again.page.getByRole("alert").filter({ hasText: "it was used" }).waitFor();
         await again.page.getByRole("button", { name: "Sign in another way" }).click();
         await again.page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();

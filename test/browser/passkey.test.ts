@@ -53,7 +53,7 @@ describe("passkeys in a real browser", { skip: noBrowser }, () => {
   }
 
   async function makeWallet(): Promise<string> {
-    await page.getByRole("button", { name: "Make a wallet" }).click();
+    await page.getByRole("button", { name: "Create a wallet" }).click();
     const [, address = ""] = /^Address (0x[0-9a-fA-F]{40})$/.exec(await told("outcome")) ?? [];
     return address;
   }
@@ -108,7 +108,7 @@ describe("passkeys in a real browser", { skip: noBrowser }, () => {
     const setOrigins = (value: string) =>
       app.root.client.result("set_organization_feature", { name: "FEATURE_NAME_WEBAUTHN_ORIGINS", value });
     await setOrigins("https://wallet.example.com");
-    await page.getByRole("button", { name: "Make a wallet" }).click();
+    await page.getByRole("button", { name: "Create a wallet" }).click();
     assert.match(await told("problem"), /origin/);
     await setOrigins(pageUrl);
     assert.notEqual(await makeWallet(), "");

@@ -90,7 +90,7 @@ describe("a form's schema", () => {
       [{ type: "number" }, "1.", "This must be a number."],
       [{ type: "integer", minimum: 1 }, 0, "This must be at least 1."],
       [{ type: "integer", maximum: 1 }, 2, "This must be at most 1."],
-      [{ enum: ["a", "b"] }, "c", "This is none of the values that are known."],
+      [{ enum: ["a", "b"] }, "c", "This is not one of the known values."],
       [{ type: "boolean" }, "true", "This must be true or false."],
       [{ type: "array", items: {}, minItems: 1 }, [], "There must be at least 1."],
       [{ type: "array", items: {}, maxItems: 1 }, [1, 2], "There must be at most 1."],

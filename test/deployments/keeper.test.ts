@@ -364,7 +364,7 @@ for (const engine of oneEngine("postgres")) {
           ({ deploymentId: id }) => change("tvc_deployments", { id }, { pivot_args: '["--greeting","bye"]' }),
         ],
         [
-          /valid approvals of 0 members of the manifest set, and takes 1/,
+          /valid approvals from 0 members of the manifest set, but requires 1/,
           ({ deploymentId: deployment_id }) =>
             server.opened.database.transact(client.organizationId, async (tx) => {
               await tx
@@ -374,7 +374,7 @@ for (const engine of oneEngine("postgres")) {
             }),
         ],
         [
-          /valid approvals of 0 members/,
+          /valid approvals from 0 members/,
           ({ deploymentId: deployment_id }) =>
             change("tvc_manifest_approvals", { deployment_id }, { signature: "11".repeat(64) }),
         ],
@@ -409,7 +409,7 @@ for (const engine of oneEngine("postgres")) {
       await client.result("restore_tvc_deployment", { deploymentId: restored });
       await looks();
       assert.deepEqual(running(runner), [honest.deploymentId]);
-      assert.match((await reasonOf(edited[2] as Json)) ?? "", /valid approvals of 0 members/);
+      assert.match((await reasonOf(edited[2] as Json)) ?? "", /valid approvals from 0 members/);
 
       // One that runs is ended when its row is changed, and runs again when that is undone.
       const id = honest.deploymentId;

@@ -107,11 +107,14 @@ onEachEngine("pull secrets", (server) => {
       ["00".repeat(200), /was not encrypted to a key of this server/],
       [await encrypted(forRegistry(withAuth), newOperator().publicKey.slice(0, 130)), /was not encrypted to a key/],
       [await encrypted("x".repeat(MAX_PULL_SECRET_BYTES + 1)), /pivotContainerEncryptedPullSecret/],
-      [await encrypted("not JSON"), /must hold a Docker configuration/],
-      [await encrypted({ auths: [] }), /must hold a Docker configuration/],
-      [await encrypted(forRegistry({ auth: "nocolon" })), /must hold a Docker configuration/],
-      [await encrypted(forRegistry({ username: USER, password: "line\r\nend" })), /must hold a Docker configuration/],
-      [await encrypted(forRegistry({})), /must hold a Docker configuration/],
+      [await encrypted("not JSON"), /must contain a Docker configuration/],
+      [await encrypted({ auths: [] }), /must contain a Docker configuration/],
+      [await encrypted(forRegistry({ auth: "nocolon" })), /must contain a Docker configuration/],
+      [
+        await encrypted(forRegistry({ username: USER, password: "line\r\nend" })),
+        /must contain a Docker configuration/,
+      ],
+      [await encrypted(forRegistry({})), /must contain a Docker configuration/],
       [await encrypted({ auths: { "other.example.com": withAuth } }), /no entry in `auths` for the registry/],
     ];
     for (const [pivotContainerEncryptedPullSecret, pattern] of refused) {

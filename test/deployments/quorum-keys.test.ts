@@ -157,7 +157,7 @@ for (const engine of oneEngine("postgres")) {
       deployment = { ...app, ...(await client.result("create_tvc_deployment", params)) };
       assert.deepEqual(await detailsOf(deployment), { provisioningState: "PROVISIONING_STATE_PENDING" });
       const early = await posted(await shareOfCarol(), holders[0].encryptPublicKey);
-      await refused(client, "post_tvc_quorum_key_share", early, /no runner has begun it yet/);
+      await refused(client, "post_tvc_quorum_key_share", early, /no runner has started it yet/);
       await client.result("create_tvc_manifest_approvals", await approvalParams(client, deployment, [approver]));
       await untilState(AWAITING);
       assert.equal((await ask()).status, 503);
@@ -217,7 +217,7 @@ for (const engine of oneEngine("postgres")) {
         client,
         reEncrypt,
         await reEncryption(alice, { attestationDocB64: wrong }),
-        /attestationDocB64.*not what/,
+        /attestationDocB64.*not the current document/,
       );
       await refused(
         client,
@@ -241,7 +241,7 @@ for (const engine of oneEngine("postgres")) {
         client,
         reEncrypt,
         await reEncryption({ encryptPublicKey: carol.encryptPublicKey, signPublicKey: carol.publicKey.slice(130) }),
-        /operatorEncryptKey.*no account of a wallet here/,
+        /operatorEncryptKey.*not an account of a wallet here/,
       );
       const { shareSetApprovals } = parseEnvelope(
         Buffer.from((await detailsOf(deployment)).manifestEnvelope, "base64"),
@@ -273,7 +273,7 @@ for (const engine of oneEngine("postgres")) {
         client,
         "re_encrypt_tvc_quorum_key_share",
         await reEncryption(holders[1], { attestationDocB64: "e30=" }),
-        /has the quorum key already/,
+        /already has the quorum key/,
       );
 
       // A program that ends is started again with it.
@@ -330,7 +330,7 @@ onEachEngine("quorum keys", (server) => {
       client,
       create,
       { threshold: 2, operatorEncryptKeys: [keys[0], strange] },
-      /operatorEncryptKeys\.1.*no operator/,
+      /operatorEncryptKeys\.1.*not the encryption key of an operator/,
     );
     const many = Array.from({ length: 51 }, () => newOperator().publicKey.slice(0, 130));
     await refused(client, create, { threshold: 2, operatorEncryptKeys: many }, /operatorEncryptKeys/);
@@ -373,7 +373,7 @@ onEachEngine("quorum keys", (server) => {
         signature: carol.approve(createHash("sha256").digest()),
       },
     };
-    await refused(client, "post_tvc_quorum_key_share", parameters, /not made by create_tvc_quorum_key/);
+    await refused(client, "post_tvc_quorum_key_share", parameters, /not created with create_tvc_quorum_key/);
     const foreign = (await createWorld(server())).root.client;
     const answer = await foreign.query("get_tvc_deployment_provisioning_details", { deploymentId });
     assert.equal(answer.status, 404);

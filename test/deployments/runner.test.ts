@@ -280,7 +280,7 @@ for (const engine of oneEngine("sqlite")) {
       });
       await change({ pivot_args: "[]" });
       await client.result("restore_tvc_deployment", { deploymentId });
-      await refusedFor(/valid approvals of 0 members of the manifest set, and takes 1/);
+      await refusedFor(/valid approvals from 0 members of the manifest set, but requires 1/);
       await client.result("delete_tvc_deployment", { deploymentId });
     });
 

@@ -270,11 +270,11 @@ for (const engine of engines) {
       const ofKey = made.privateKeys[0].addresses[0].address;
       const ask = (client: Client, fields: object) => client.query(PATH, { address, caip2: CHAIN, ...fields });
       for (const [client, fields, status, reason] of [
-        [root, { address: ofKey }, 400, /`address` is the address of a private key; only those of wallet accounts/],
+        [root, { address: ofKey }, 400, /`address` is the address of a private key; only addresses of wallet accounts/],
         [stranger.client, {}, 404, /unable to find wallet account 0x/],
         [root, { address: `0x${"ab".repeat(20)}` }, 404, /unable to find wallet account/],
         [root, { address: "0x12" }, 400, /`address` must be an Ethereum address/],
-        [root, { caip2: "eip155:1" }, 400, /this server reaches no node of eip155:1/],
+        [root, { caip2: "eip155:1" }, 400, /this server has no nodes for eip155:1/],
         [root, { caip2: "eip155:10" }, 400, /`caip2`/],
       ] as const) {
         const answer = await ask(client, fields);
@@ -317,9 +317,9 @@ for (const engine of engines) {
       assert.ok(from === 1 && to >= 3 && transactions >= 3, done.stdout);
       assert.deepEqual(await page(root, address), before);
       for (const [args, reason] of [
-        [["eip155:1", "--from", "1"], /names no nodes of eip155:1; its chains: eip155:84532/],
+        [["eip155:1", "--from", "1"], /has no nodes for eip155:1; its chains: eip155:84532/],
         [[CHAIN, "--from", "999999"], /--from must not be after the last final block/],
-        [[CHAIN, "--from", "x"], /--from must be the number of a block/],
+        [[CHAIN, "--from", "x"], /--from must be a block number/],
       ] as const) {
         const refused = await runKeystead(["backfill", ...args], settings);
         assert.equal(refused.code, 1);
@@ -349,10 +349,10 @@ for (const engine of engines) {
         assert.equal((await ask({ address: sender.address })).status, 404);
         const elsewhere = await ask({ caip2: "eip155:42161" });
         assert.equal(elsewhere.status, 400);
-        assert.match(elsewhere.body.message, /reaches no node of eip155:42161/);
+        assert.match(elsewhere.body.message, /has no nodes for eip155:42161/);
         const onSolana = await ask({ caip2: "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp" });
         assert.equal(onSolana.status, 400);
-        assert.match(onSolana.body.message, /`address` is no address of solana:/);
+        assert.match(onSolana.body.message, /`address` is not an address on solana:/);
       });
     });
 

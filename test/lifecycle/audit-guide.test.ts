@@ -61,9 +61,12 @@ it("the guide's settings make lines like the guide's, which status and doctor te
   }
 
   const status = await runKeystead(["status"], variables);
-  assert.match(status.stdout, /^audit file: delivering, 0 lines wait$/m);
+  assert.match(status.stdout, /^audit file: delivering, 0 lines waiting$/m);
   const doctor = await runKeystead(["doctor"], variables);
-  assert.match(doctor.stdout, /^ok {4}audit file: lines go to .*audit\.ndjson; it and up to 10 full ones take/m);
+  assert.match(
+    doctor.stdout,
+    /^ok {4}audit file: lines are written to .*audit\.ndjson; it and up to 10 full files take/m,
+  );
 
   const { publicKey: apiPublicKey } = generateApiKey();
   const recovering = ["recover", "--organization", root.organizationId, "--user-name", "Rescuer"];
@@ -99,9 +102,12 @@ it("what nobody reads any more is a warning of doctor's, and so is a sink that i
   const full = await runKeystead(["doctor"], variables);
   assert.match(
     full.stdout,
-    /^fail {2}audit syslog: 1 lines wait for it, .*: as many as may, and activities and votes are/m,
+    /^fail {2}audit syslog: 1 lines are waiting for it, .*: the queue is full, and activities and votes are/m,
   );
   write();
   const unset = await runKeystead(["doctor"], variables);
-  assert.match(unset.stdout, /^warn {2}audit syslog: 1 lines wait for it, .*; set it again to have them delivered$/m);
+  assert.match(
+    unset.stdout,
+    /^warn {2}audit syslog: 1 lines are waiting for it, .*; add it again to have them delivered$/m,
+  );
 });

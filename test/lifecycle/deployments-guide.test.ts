@@ -93,18 +93,18 @@ it("verifies an envelope v1 with its exact hash, and fails where something is mi
   });
   const text = readFileSync(vectors, "utf8");
   const refused: [string, RegExp][] = [
-    [JSON.stringify({ ...envelope, extra: 1 }), /is no manifest: `envelope\.extra` is not known/],
+    [JSON.stringify({ ...envelope, extra: 1 }), /is not a manifest: `envelope\.extra` is not known/],
     [JSON.stringify({ ...envelope, manifest: { ...manifest, extra: 1 } }), /`manifest\.extra` is not known/],
     [
       JSON.stringify({ ...envelope, manifest: { ...manifest, pivot: { ...manifest.pivot, env: {} } } }),
       /`manifest\.pivot\.env` is not known/,
     ],
-    [text.replace('"nonce"', '"nonce": 1, "nonce"'), /is no manifest: .*nonce/],
+    [text.replace('"nonce"', '"nonce": 1, "nonce"'), /is not a manifest: .*nonce/],
     [
       text.replace('"manifestSetApprovals"', '"manifestSetApprovals": [], "manifestSetApprovals"'),
-      /is no manifest: .*manifestSetApprovals/,
+      /is not a manifest: .*manifestSetApprovals/,
     ],
-    [`${text}{}`, /is no manifest: .*not valid JSON/],
+    [`${text}{}`, /is not a manifest: .*not valid JSON/],
   ];
   for (const [content, reason] of refused) {
     writeFileSync(file, content);

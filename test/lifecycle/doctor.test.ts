@@ -144,9 +144,9 @@ for (const engine of engines) {
       for (const check of ["configuration", "files", "database", "schema", "root key", "mail"]) {
         assert.ok(checks.includes(check), check);
       }
-      assert.deepEqual(the(report, "chain eip155:1"), ["ok", `${new URL(node.url).host} serves it`]);
+      assert.deepEqual(the(report, "chain eip155:1"), ["ok", `${new URL(node.url).host} serves this chain`]);
       assert.deepEqual(the(report, "public URL"), ["ok", "it leads to Keystead"]);
-      assert.match(the(report, "backup")[1], /^the newest is of /);
+      assert.match(the(report, "backup")[1], /^the newest is from /);
       assert.equal(checks.includes("postgresql synchronous_commit"), engine === "postgres");
       assert.equal(mail.caught.length, 0, "no mail was sent");
     });
@@ -246,7 +246,7 @@ for (const engine of engines) {
       assert.deepEqual(failed(refused), ["mail"]);
       assert.match(
         the(refused, "mail")[1],
-        /takes no mail \(.*535 5\.7\.8 not with \*\*\*, nor \*\*\*.*\); check KEYSTEAD_SMTP_URL/,
+        /does not accept mail \(.*535 5\.7\.8 not with \*\*\*, nor \*\*\*.*\); check KEYSTEAD_SMTP_URL/,
       );
       await new Promise((resolve) => mail.close(resolve));
       const gone = await examine(mailSettings);
@@ -282,7 +282,7 @@ for (const engine of engines) {
       assert.equal(hindered, "fail");
       assert.ok(
         why.startsWith(
-          `${below} is not there and cannot be made: ${config} is no folder, and backups are to go to ${below}; mount it`,
+          `${below} does not exist and cannot be created: ${config} is not a folder, but backups are written to ${below}. Mount it`,
         ),
         why,
       );
@@ -353,11 +353,10 @@ for (const engine of engines) {
           texts.some((text) => said.test(text)),
           `${edit}: ${texts.join("\n")}`,
         );
-        for (const text of texts) assert.match(text, /Undo that or restore a backup, and restart every server/);
+        for (const text of texts) assert.match(text, /Undo the change or restore a backup, then restart every server/);
       }
       await store.close();
-      const account =
-        "the rows that say who may do what agree with one another, and completed activities account for them";
+      const account = "the rows that say who may do what are consistent, and completed activities account for them";
       assert.deepEqual(the(await examine(own), "authority"), ["ok", account]);
     });
 
@@ -432,7 +431,7 @@ describe("keystead doctor on what cannot be written", () => {
       room(free);
       return checkRoom(config).map(({ state, text }) => `${state} ${text}`);
     };
-    assert.deepEqual(found(4 * GIB), ["ok there is room where the server writes"]);
+    assert.deepEqual(found(4 * GIB), ["ok there is enough free space where the server writes"]);
     assert.match(
       found(2 * GIB).join(),
       /^warn 2147483648 bytes are free in \S+, for the audit file, [^,]+, or move it[^,]+$/,
@@ -470,7 +469,7 @@ describe("keystead doctor on what cannot be written", () => {
       const [state, text] = the(report, "files");
       assert.equal(state, "fail");
       const file = `${dataDir}/keystead.db${suffix}`;
-      assert.equal(text, `${file} cannot be read and written by this user; run: chmod 600 ${file}`);
+      assert.equal(text, `this user cannot read and write ${file}; run: chmod 600 ${file}`);
       assert.equal(report.ok, false);
     });
   }
@@ -488,8 +487,8 @@ describe("keystead doctor on what cannot be written", () => {
     const report = JSON.parse(stdout()) as Report;
     const [state, text] = the(report, "database writes");
     assert.equal(state, "fail", text);
-    assert.match(text, /^the database is in a folder that takes no writes \(EFBIG\); .*mounted for writing/);
-    assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it takes writes"]);
+    assert.match(text, /^the database is in a folder that accepts no writes \(EFBIG\); .*mounted for writing/);
+    assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it accepts writes"]);
     assert.deepEqual(
       readdirSync(dataDir).filter((name) => name.startsWith("keystead-doctor")),
       [],
@@ -501,7 +500,7 @@ describe("keystead doctor on what cannot be written", () => {
     await (await startServerProcess({ dataDir })).end("SIGTERM");
     const other = new DatabaseSync(`${dataDir}/keystead.db`);
     test.after(() => other.close());
-    assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it takes writes"]);
+    assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it accepts writes"]);
     other.exec("begin immediate");
     assert.deepEqual(the(await examine(settingsOf({ dataDir })), "database writes"), ["ok", "it is being written to"]);
   });
@@ -556,7 +555,7 @@ describe("keystead doctor on settings of PostgreSQL", () => {
     const report = await examine(own());
     await operate(postgres.url, `alter database ${name()} reset all`);
     assert.deepEqual(failed(report), []);
-    assert.deepEqual(the(report, "database writes"), ["ok", "it takes writes"]);
+    assert.deepEqual(the(report, "database writes"), ["ok", "it accepts writes"]);
   });
 
   it("no connection for it at all", async () => {
@@ -574,10 +573,7 @@ describe("keystead doctor on settings of PostgreSQL", () => {
     const report = await examine(own());
     await operate(postgres.url, `alter database ${name()} connection limit -1`);
     assert.deepEqual(failed(report), ["postgresql max_connections"]);
-    assert.match(
-      the(report, "postgresql max_connections")[1],
-      /room for 9 connections, and each server takes up to 16/,
-    );
+    assert.match(the(report, "postgresql max_connections")[1], /room for 9 connections, but each server uses up to 16/);
   });
 
   it("what is in between: those who could read along, and a pooler", async () => {
@@ -599,7 +595,8 @@ describe("keystead doctor on settings of PostgreSQL", () => {
       const certificates = [{ whose, endsAt: Date.now() + days * 86_400_000 }];
       const { state, text = "" } = (await found("postgresql certificate", { certificates }, true)) ?? {};
       assert.equal(state, expected, text);
-      if (state === "warn") assert.match(text, /is good until \d{4}-.+; from then on nothing connects\. Renew it/);
+      if (state === "warn")
+        assert.match(text, /is valid until \d{4}-.+; after that, no connection succeeds\. Renew it/);
     }
     assert.equal(await found("postgresql certificate", {}, true), undefined, "there is none without TLS");
     for (const [pooler, prepared, expected] of [
@@ -631,7 +628,7 @@ describe("keystead doctor on settings of PostgreSQL", () => {
     assert.equal((await withClock(0)).state, "ok");
     const ahead = await withClock(3_600_000);
     assert.equal(ahead.state, "fail");
-    assert.match(ahead.text, /^this machine's is 3\d{3}\.\d s ahead of the database's; let NTP/);
+    assert.match(ahead.text, /^this machine's clock is 3\d{3}\.\d s ahead of the database's; let NTP/);
     const behind = await withClock(-3_600_000);
     assert.equal(behind.state, "fail");
     assert.match(behind.text, /s behind the database's/);
@@ -687,7 +684,7 @@ describe("keystead status", () => {
     await new Promise<void>((resolve) => other.listen(Number(port), "127.0.0.1", resolve));
     const foreign = await runKeystead(["status"], { KEYSTEAD_ADMIN_PORT: port });
     assert.equal(foreign.code, 3);
-    assert.match(foreign.stdout, /^not running: something else than Keystead answers at /);
+    assert.match(foreign.stdout, /^not running: something other than Keystead answers at /);
     const proxy = await startTcpProxy(Number(port));
     proxy.stall();
     const silent = await runKeystead(["status"], { KEYSTEAD_ADMIN_PORT: String(proxy.port) });
@@ -695,7 +692,7 @@ describe("keystead status", () => {
     assert.equal(silent.code, 4);
     assert.match(
       silent.stdout,
-      /^no answer: http:\/\/127\.0\.0\.1:\d+ takes connections, and answered nothing in \d+ s; /,
+      /^no answer: http:\/\/127\.0\.0\.1:\d+ accepts connections, but did not answer within \d+ s; /,
     );
     await new Promise((resolve) => other.close(resolve));
     const off = await runKeystead(["status"], { KEYSTEAD_ADMIN_PORT: "0" });

@@ -91,10 +91,7 @@ describe("the files of a SQLite database under a running server", { concurrency:
     symlinkSync(data, data);
     await until(async () => (await readyz(server)).status === 503, "the server to notice");
     const { reasons } = (await readyz(server)).body;
-    assert.match(
-      reasons?.database ?? "",
-      /^the database has a file that this server cannot look at any more \(ELOOP\)/,
-    );
+    assert.match(reasons?.database ?? "", /^the database has a file that this server can no longer access \(ELOOP\)/);
     const metrics = await fetch(`http://127.0.0.1:${adminPort}/metrics`);
     assert.equal(metrics.status, 200);
     assert.match(await metrics.text(), /^keystead_build_info/m);

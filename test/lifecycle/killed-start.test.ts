@@ -21,7 +21,7 @@ async function killAndStart(engine: TestEngine, step: string): Promise<boolean> 
   assert.equal((await server.root.read("whoami")).organizationId, server.credentials.organizationId);
   assert.ok(!existsSync(`${dataDir}/root.key.first-start`), "what excused the empty database is gone");
   await server.end("SIGKILL");
-  return !server.stdout().includes("the first organization was made");
+  return !server.stdout().includes("the first organization was created");
 }
 
 describe("a first start that is killed can be started again, and is then the same as one that was not", () => {

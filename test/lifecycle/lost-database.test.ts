@@ -25,7 +25,7 @@ for (const engine of engines) {
       const line = await refusalOf({ dataDir, databaseUrl: emptyUrl });
       assert.match(line, /^keystead: the database \S+( at \S+)? is empty, but /);
       assert.ok(line.includes(`${dataDir}/root.key and ${dataDir}/credentials.json are there from an installation`));
-      assert.match(line, /set DATABASE_URL and KEYSTEAD_DATA_DIR to where it is; .*start with --new-installation\n$/);
+      assert.match(line, /set DATABASE_URL and KEYSTEAD_DATA_DIR to where it is\. .*start with --new-installation\n$/);
       assert.deepEqual(filesIn(dataDir), found, "nothing was made");
     });
 

@@ -76,15 +76,12 @@ for (const engine of engines) {
           [refused.status, refused.body.message],
           [
             503,
-            "the service is under maintenance (the disk is exchanged): reads are answered, and nothing is changed; send the request again later",
+            "the service is under maintenance (the disk is exchanged): reads work, but changes are refused; send the request again later",
           ],
         );
         assert.equal((await server.root.query("whoami")).status, 200);
         const { maintenance } = (await whenReady(server)) as { maintenance?: string };
-        assert.match(
-          maintenance ?? "",
-          /^since .+Z \(the disk is exchanged\); reads work, and whatever changes something answers 503$/,
-        );
+        assert.match(maintenance ?? "", /^since .+Z \(the disk is exchanged\); reads work, but changes get 503$/);
       }
       const status = await run("status");
       assert.match(status.stdout, /^maintenance: since .+\(the disk is exchanged\)/m);
@@ -108,12 +105,12 @@ for (const engine of engines) {
     it("drain when they are told, each for itself", async () => {
       const { stdout, stderr, code } = await run("drain", newId());
       assert.deepEqual([code, stdout], [1, ""]);
-      assert.match(stderr, /there is no server .+ that runs; keystead instances lists those that do/);
+      assert.match(stderr, /no running server has the ID .+; `keystead instances` lists those that run/);
       const listed: Json[] = await answerOf("instances");
       if (servers.length > 1) {
         const unclear = await run("drain");
         assert.equal(unclear.code, 1);
-        assert.match(unclear.stderr, /several servers of this machine run: name one of /);
+        assert.match(unclear.stderr, /several servers run on this machine; name one of /);
       }
       if (servers.length === 1) {
         // One that was killed, whose last sign of life is not old yet.
@@ -133,7 +130,7 @@ for (const engine of engines) {
       const { status, body } = await readyz(first());
       assert.deepEqual(
         [status, (body.reasons as Json).server],
-        [503, "it was told to drain; requests are still answered"],
+        [503, "it was told to drain, but still answers requests"],
       );
       const answer = await fetch(`${first().baseUrl}/healthz`);
       assert.deepEqual([answer.status, answer.headers.get("connection")], [200, "close"]);

@@ -20,7 +20,7 @@ for (const engine of engines) {
       const line = await refusalOf({ dataDir, databaseUrl });
       assert.match(
         line,
-        /^keystead: the database was brought up to a newer version of Keystead than \d+\.\d+\.\d+: it has 9998-of-tomorrow, 9999-of-later; nothing was changed\. Start that version, /,
+        /^keystead: the database was migrated to a newer version of Keystead than \d+\.\d+\.\d+: it has 9998-of-tomorrow, 9999-of-later; nothing was changed\. Start the newer version, /,
       );
       for (const args of [["init"], ["rotate", "webhook"], ["jobs", "retry", "--all"]]) {
         const { code, stderr } = await runKeystead(args, settingsOf({ dataDir, databaseUrl }));
@@ -29,7 +29,7 @@ for (const engine of engines) {
       const backup = await runKeystead(["backup", join(dataDir, "backup")], settingsOf({ dataDir, databaseUrl }));
       assert.match(
         backup.stderr,
-        /^keystead: [^\n]+ it has 9998-of-tomorrow, 9999-of-later; run this command of that version\n$/,
+        /^keystead: [^\n]+ it has 9998-of-tomorrow, 9999-of-later; run this command from that version\n$/,
       );
       assert.deepEqual(await dumpDatabase(store), before);
       await store.close();
@@ -53,7 +53,7 @@ for (const engine of engines) {
           [code, stderr],
           [
             1,
-            "keystead: the database is of an older version; start the server once, which brings it up to this one, or use the version that runs on it; nothing was changed\n",
+            "keystead: the database has the tables of an older version; nothing was changed. Start the server once to migrate them, or run the command from the version that your servers run\n",
           ],
           args.join(" "),
         );

@@ -164,7 +164,7 @@ for (const engine of engines) {
 
     it("what there is not, and figures that cannot be, change nothing", async () => {
       const before = await answerOf("organizations", "show", organizationId);
-      await refused(/no quota hats; known are users, /, "organizations", "quota", organizationId, "hats", "1");
+      await refused(/no quota hats; the known ones are users, /, "organizations", "quota", organizationId, "hats", "1");
       await refused(
         /users must be a number from 0 to 1000, or default/,
         "organizations",

@@ -111,7 +111,7 @@ describe("PostgreSQL under the hands of an operator", () => {
     "a password that was changed": {
       begin: () => operate(`alter role ${ROLE} password 'another-secret'`, END_CONNECTIONS),
       end: () => operate(`alter role ${ROLE} password '${PASSWORD}'`),
-      reason: /refuses the user or the password that DATABASE_URL names/,
+      reason: /rejects the user or the password in DATABASE_URL/,
     },
     "a database of another name": {
       begin: async () => {
@@ -163,12 +163,12 @@ describe("PostgreSQL under the hands of an operator", () => {
       const { status, body } = await readyz(server);
       assert.deepEqual([status, body.status, body.database], [503, "not ready", "unavailable"]);
       assert.doesNotMatch(JSON.stringify(body), /secret|127\.0\.0\.1|keystead_server/);
-      await until(() => logged().includes('"the database is away'), "the log to say so");
+      await until(() => logged().includes('"the database is unavailable'), "the log to say so");
       await end();
       const before = count(load, 200);
       await until(() => count(load, 200) > before + 20, "the load to go on");
       await until(async () => (await readyz(server)).status === 200, "the server to be ready");
-      await until(() => logged().includes('"the database is there again"'), "the log to say so");
+      await until(() => logged().includes('"the database is available again"'), "the log to say so");
       await load.stop();
       await checkAnswers(load, store);
       // However many requests it ended, the log tells of it now and then, as of something that is no defect.
@@ -208,9 +208,12 @@ describe("PostgreSQL under the hands of an operator", () => {
     const logged = () => server.stdout().slice(loggedBefore);
     await operate(`alter role ${ROLE} set default_transaction_read_only = on`, END_CONNECTIONS);
     await until(async () => (await readyz(server)).body.database === "unwritable", "/readyz to say so");
-    await until(() => logged().includes('"the database takes no writes; /readyz says why"'), "the log to say so");
+    await until(
+      () => logged().includes('"the database does not accept writes; /readyz says why"'),
+      "the log to say so",
+    );
     await operate(`alter role ${ROLE} reset default_transaction_read_only`, END_CONNECTIONS);
-    await until(() => logged().includes('"the database takes writes again"'), "the log to say so");
+    await until(() => logged().includes('"the database accepts writes again"'), "the log to say so");
     await until(async () => (await readyz(server)).status === 200, "the server to be ready");
   });
 
@@ -279,14 +282,14 @@ describe("PostgreSQL under the hands of an operator", () => {
       await operate("select pg_reload_conf()");
     };
     const foreign = join(folder, "foreign.crt");
-    assert.match(await reasonWith(foreign), /not accepted: it is signed by nobody whom `sslrootcert` names$/);
+    assert.match(await reasonWith(foreign), /not accepted: it is not signed by an authority in `sslrootcert`$/);
     const refusal = await refusalOf({
       dataDir: folder,
       databaseUrl: urlWith(`sslmode=verify-full&sslrootcert=${foreign}`),
     });
     assert.match(
       refusal,
-      /^keystead: the database cannot be opened: the database has a TLS certificate .+ nobody whom/,
+      /^keystead: the database cannot be opened: the database has a TLS certificate .+ not signed by an authority/,
     );
     assert.doesNotMatch(refusal, /secret/);
     await serveWith(nameless);

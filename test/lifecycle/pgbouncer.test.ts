@@ -115,7 +115,7 @@ describe("PgBouncer in transaction mode", { skip }, () => {
       const settings = settingsOf({ dataDir, databaseUrl: bouncer.urlOf(name), settings: OFF });
       const doctor = JSON.parse((await runKeystead(["doctor", "--json"], settings)).stdout);
       const found = doctor.checks.find(({ check }: { check: string }) => check === "postgresql pooler");
-      assert.deepEqual([found.state, found.text], ["ok", "one is in between, and KEYSTEAD_POSTGRES_PREPARED is off"]);
+      assert.deepEqual([found.state, found.text], ["ok", "there is one, and KEYSTEAD_POSTGRES_PREPARED is off"]);
       const backup = await runKeystead(["backup", `${dataDir}/pooled.backup`], settings);
       assert.equal(backup.code, 0, backup.stderr);
     });

@@ -72,7 +72,7 @@ describe("/readyz on PostgreSQL", () => {
     await untilDatabaseIs(
       server,
       "unwritable",
-      /^the database takes no writes: it is a standby, or set to read-only; reads work/,
+      /^the database accepts no writes: it is a standby, or set to read-only; reads work/,
     );
     assert.equal((await server.root.query("whoami")).status, 200);
     const { status, body } = await rename();
@@ -205,7 +205,7 @@ describe("/readyz without an organization", () => {
     assert.equal(status, 503);
     const { reasons, ...states } = body;
     assert.deepEqual(states, { status: "not ready", database: "ready", signer: "sealed", organization: "missing" });
-    assert.match(reasons?.organization ?? "", /^there is no organization yet: /);
+    assert.match(reasons?.organization ?? "", /^there is no organization yet; /);
     await sealed.end("SIGTERM");
 
     const server = await startServerProcess({ dataDir, settings: passphrase });

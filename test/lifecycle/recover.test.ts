@@ -88,7 +88,7 @@ for (const engine of engines) {
       ] as const) {
         const settings = { KEYSTEAD_RECOVERY: "", [name]: value };
         const expected = new RegExp(
-          `recover is switched off: this runs in a container \\(the variable ${name} is set\\); set KEYSTEAD_RECOVERY=true`,
+          `recover is switched off: this process runs in a container \\(the variable ${name} is set\\); set KEYSTEAD_RECOVERY=true`,
         );
         await refuses(expected, options, settings);
       }
@@ -102,7 +102,7 @@ for (const engine of engines) {
       await refuses(/--user-name must have 1 to 255 printable characters/, { ...right, "user-name": " " });
       await refuses(/--reason must have 1 to 255 printable characters/, { ...right, reason: "x".repeat(256) });
       const { publicKey } = server.root.key;
-      await refuses(/belongs to an API key of this organization already/, { ...right, "api-public-key": publicKey });
+      await refuses(/already belongs to an API key of this organization/, { ...right, "api-public-key": publicKey });
     });
 
     it("is refused while the organization cannot be locked", async () => {

@@ -30,7 +30,7 @@ describe("a second server on a SQLite database", () => {
     assert.ok(line.startsWith(`keystead: ${dataDir} is in use by another Keystead (${holder}`), line);
     assert.match(
       line,
-      new RegExp(`since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z, ${baseUrl}\\): a SQLite database belongs to one server`),
+      new RegExp(`since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z, ${baseUrl}\\): only one server can use a SQLite database`),
     );
   };
 
@@ -85,7 +85,7 @@ describe("a second server on a SQLite database", () => {
     const before = await dumpDatabase(store);
     const { code, stderr } = await runKeystead(["init"], settingsOf({ dataDir }));
     assert.equal(code, 1);
-    assert.match(stderr, /^keystead: the database is of an older version; /);
+    assert.match(stderr, /^keystead: the database has the tables of an older version; /);
     assert.deepEqual(await dumpDatabase(store), before);
     await write("insert into migrations (name, timestamp) values (?, ?)", [name, row?.timestamp]);
     await store.close();

@@ -168,7 +168,7 @@ describe("a server that is told to stop", { concurrency: true }, () => {
     const request = await openRequest(server);
     const answer = request.finish();
     assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
-    assert.match(server.stdout(), /the database was left before it had answered everything/);
+    assert.match(server.stdout(), /the database was closed before it had answered everything/);
     assert.match(await answer, /^$|^HTTP\/1\.1 503 /, "told or cut off");
   });
 
@@ -236,7 +236,7 @@ describe("a server that was started under an older Node", { concurrency: true },
     cpSync(KEYSTEAD, join(folder, "bin", "keystead.mjs"));
     const alone = spawnKeystead(["serve"], { onOlderNode: true, program: join(folder, "bin", "keystead.mjs") });
     assert.deepEqual(await alone.exited, { code: 1, signal: null });
-    assert.match(alone.stderr(), /^keystead needs Node 24 or newer; .* Install Node 24, or install again/);
+    assert.match(alone.stderr(), /^keystead needs Node 24 or newer; .* Install Node 24, or reinstall Keystead/);
   });
 });
 

@@ -162,7 +162,7 @@ describe("a signer that stops", { concurrency: true }, () => {
     assert.equal(signer, "failed");
     assert.match(
       reasons?.signer ?? "",
-      /^the signer process is down and is started again; nothing is signed: the root key file root\.key is missing/,
+      /^the signer process is down and is being restarted; nothing can be signed: the root key file root\.key is missing/,
     );
     // The server itself ends each that finds no root key, and does not tell of that as of somebody else's doing.
     await until(() => server.stdout().split("the signer could not be restarted").length > 4, "further tries");

@@ -29,12 +29,12 @@ describe("settings that are wrong stop the start", { concurrency: 2 }, () => {
   const cases: Record<string, { settings: Record<string, string>; expected: RegExp }> = {
     "an unknown variable": {
       settings: { KEYSTEAD_PROT: "8080" },
-      expected: /unknown setting KEYSTEAD_PROT; known are .*KEYSTEAD_PORT/,
+      expected: /unknown setting KEYSTEAD_PROT; the known ones are .*KEYSTEAD_PORT/,
     },
     "a port beyond the last": { settings: { KEYSTEAD_PORT: "65536" }, expected: /bad value for KEYSTEAD_PORT/ },
     "an unknown key in the file": {
       settings: { KEYSTEAD_CONFIG: configFile('{"prot":8080}') },
-      expected: /unknown setting `prot`; known are .*port/,
+      expected: /unknown setting `prot`; the known ones are .*port/,
     },
     "a database of another kind": {
       settings: { DATABASE_URL: "mysql://user:secret-password@localhost/keys" },
@@ -54,7 +54,7 @@ describe("settings that are wrong stop the start", { concurrency: 2 }, () => {
           JSON.stringify({ tvc: { runner: "local", directory: `${configFile("{}")}/programs` } }),
         ),
       },
-      expected: /the directory of deployments' programs cannot be made: ENOTDIR.*Check `tvc\.directory`/,
+      expected: /the directory for the programs of deployments cannot be created: ENOTDIR.*Check `tvc\.directory`/,
     },
   };
   for (const [name, { settings, expected }] of Object.entries(cases)) {
@@ -95,7 +95,10 @@ describe("ports", { concurrency: 2 }, () => {
     const baseUrl = () => /"baseUrl":"([^"]+)".*"msg":"serving"/.exec(server.stdout())?.[1];
     await until(() => baseUrl() !== undefined, "the server to serve");
     assert.equal((await fetch(`${baseUrl()}/healthz`)).status, 200);
-    assert.match(server.stdout(), /"level":"warn".+address\.json.+the address of this server cannot be written down/);
+    assert.match(
+      server.stdout(),
+      /"level":"warn".+address\.json.+the address of this server cannot be written to a file/,
+    );
     await server.end("SIGTERM");
   });
 
@@ -121,7 +124,7 @@ describe("ports", { concurrency: 2 }, () => {
       const line = await refusalOf({ dataDir: temporaryFolder(), settings });
       assert.equal(
         line,
-        `keystead: cannot listen on 127.0.0.1:${port}: something else listens there; choose another with ${setting}\n`,
+        `keystead: cannot listen on 127.0.0.1:${port}: another process listens there; choose another with ${setting}\n`,
       );
     }
     holder.close();
@@ -160,9 +163,12 @@ describe("files", () => {
     const dataDir = temporaryFolder();
     const first = await startServerProcess({ dataDir, onTerminal: true });
     await until(() => first.stdout().includes("API docs:"), "the banner");
-    assert.match(first.stdout(), /^Keystead \S+ serves http:/m);
-    assert.match(first.stdout(), /This first start made an organization, a root user and an API key\./);
-    assert.match(first.stdout(), /^Open within 15 minutes .* http:\/\/localhost:\d+\/#\/welcome\/[\w-]{43}$/m);
+    assert.match(first.stdout(), /^Keystead \S+ is serving http:/m);
+    assert.match(first.stdout(), /This first start created an organization, a root user and an API key\./);
+    assert.match(
+      first.stdout(),
+      /^To sign in with a passkey, open this link within 15 minutes: http:\/\/localhost:\d+\/#\/welcome\/[\w-]{43}$/m,
+    );
     assert.ok(first.stdout().includes(`${dataDir}/credentials.json`));
     assert.match(first.stdout(), /keystead call whoami/);
     assert.ok(first.stdout().includes(`${first.baseUrl}/docs`));
@@ -188,7 +194,7 @@ describe("files", () => {
     const consoleUrl = baseUrl.replace("127.0.0.1", "localhost");
     const { consoleUrl: shown, docsUrl, ...serving } = the("serving");
     assert.deepEqual([serving.baseUrl, shown, docsUrl], [baseUrl, consoleUrl, `${baseUrl}/docs`]);
-    const made = the("the first organization was made, with a root user and an API key");
+    const made = the("the first organization was created, with a root user and an API key");
     assert.deepEqual([made.credentials, made.linkFile], [`${dataDir}/credentials.json`, file]);
     const [, token = ""] = /^http:\/\/localhost:\d+\/#\/welcome\/([\w-]{43})\n$/.exec(readFileSync(file, "utf8")) ?? [];
     assert.notEqual(token, "");
@@ -198,8 +204,8 @@ describe("files", () => {
         method: "POST",
         body: JSON.stringify({ token: given, authenticator: {} }),
       });
-    assert.match(await (await post("x".repeat(43))).text(), /not the one/);
-    assert.doesNotMatch(await (await post(token)).text(), /not the one/);
+    assert.match(await (await post("x".repeat(43))).text(), /not the link/);
+    assert.doesNotMatch(await (await post(token)).text(), /not the link/);
     await server.end("SIGTERM");
     assert.ok(!(server.stdout() + server.stderr()).includes(token));
     assert.ok(!existsSync(file));
@@ -297,7 +303,7 @@ describe("the command line beside a running server", () => {
     assert.deepEqual([code, stdout], [1, ""]);
     assert.match(
       stderr,
-      /^keystead: there is no service key bogus; known are [a-zA-Z]+(, [a-zA-Z]+)+ and [a-zA-Z]+\n$/,
+      /^keystead: there is no service key bogus; the known ones are [a-zA-Z]+(, [a-zA-Z]+)+ and [a-zA-Z]+\n$/,
     );
   });
 
@@ -348,7 +354,7 @@ describe("the command line beside a running server", () => {
     assert.deepEqual([restored.code, JSON.parse(restored.stdout).userId], [0, server.credentials.userId]);
     assert.equal(
       restored.stderr,
-      `keystead: whoami goes to ${server.baseUrl}, which ${dataDir}/credentials.json names: no server of this folder has said where it listens\n`,
+      `keystead: whoami is sent to ${server.baseUrl}, the address in ${dataDir}/credentials.json, because no server in this folder has written the address that it listens on\n`,
     );
     assert.equal((await call({ KEYSTEAD_PUBLIC_URL: server.baseUrl })).stderr, "");
   });

@@ -80,7 +80,10 @@ describe("the signer shared by organizations", () => {
     await assert.rejects(sign(busy, 1000, heavy), (error: KeysteadError) => {
       assert.equal(error.code, "SIGNER_BUSY");
       assert.equal(error.httpStatus, 429);
-      assert.match(error.message, /waits for the signer; nothing was changed, send the request again in \d+ seconds$/);
+      assert.match(
+        error.message,
+        /is waiting for the signer; nothing was changed, send the request again in \d+ seconds$/,
+      );
       assert.ok((error.retryAfterSeconds as number) >= 1 && (error.retryAfterSeconds as number) <= 30);
       return true;
     });

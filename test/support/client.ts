@@ -116,7 +116,7 @@ export class Client {
 }
 
 const RAN_OUT_OF_TIME =
-  /could not be completed within|too much waits for the database|did not answer: gave up after \d+ ms/;
+  /could not be completed within|too many requests are waiting for the database|did not answer: gave up after \d+ ms/;
 
 /** What a busy machine could not do in time is sent again, as a client does; an activity is the same one then. */
 export async function inTime(send: () => Promise<TestAnswer>, times = 8): Promise<TestAnswer> {

@@ -71,7 +71,7 @@ for (const engine of engines) {
       clock.pass(1);
       await failOnce();
       assert.equal(await isActive(), false);
-      assert.match(server.log(), /"level":"warn".*a webhook endpoint failed for too long and was switched off/);
+      assert.match(server.log(), /"level":"warn".*a webhook endpoint failed for too long and was disabled/);
       const [told] = await watching.waitFor(1);
       assert.equal(told?.headers["x-turnkey-event-type"], "WEBHOOK_ENDPOINT_UPDATES");
       const { organizationId } = server.root;
@@ -277,7 +277,7 @@ for (const engine of engines) {
       await hooks.result("update_webhook_endpoint", { endpointId, isActive: false });
       const refused = await redeliver(delivered.deliveryId);
       assert.equal(refused.status, 400);
-      assert.match(refused.body.message, /switched off/);
+      assert.match(refused.body.message, /disabled/);
       assert.equal((await hooks.list(endpointId)).length, 2);
       await hooks.result("delete_webhook_endpoint", { endpointId });
     });

@@ -54,7 +54,7 @@ export type Send = (path: string, body: object) => Promise<unknown>;
 /** Whether an activity was carried out is not known: its answer was lost, and nothing that was answered since tells. */
 export class OutcomeUnknown extends Error {
   constructor() {
-    super("It is not known whether this was done: the server's answer was lost, twice.");
+    super("It is not known whether this was done, because the server's answer was lost twice.");
   }
 }
 
@@ -70,7 +70,7 @@ const isStale = (error: unknown): boolean =>
   error instanceof Error && /`timestampMs` is older than/.test(error.message);
 
 const TOO_OLD =
-  "It is still not known whether this was done, and it is too old to be asked for again. Look under Activities first: trying again makes a new activity.";
+  "It is still not known whether this was done, and the request is too old to be sent again. Look under Activities first: trying again creates a new activity.";
 
 /** The same body is the same activity, so it can be sent once more where an answer was lost. @throws OutcomeUnknown */
 async function submitSurely(send: Send, path: string, body: object): Promise<unknown> {

@@ -26,7 +26,7 @@ export function useImport<Result>(
     close: async () => {
       const { result: begun } = await begin(api, userId);
       if (begun === undefined) {
-        throw new Error("By your organization's policies an import waits for approvals. Import with the SDK instead.");
+        throw new Error("Your organization's policies require approvals for an import. Import with the SDK instead.");
       }
       return close(secret, { importBundle: begun.importBundle, userId, organizationId });
     },

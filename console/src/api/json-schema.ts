@@ -150,11 +150,11 @@ export function problemOfValue(given: Schema, value: unknown, components: Compon
   if (value === undefined) return "This is required.";
   switch (kindOf(schema)) {
     case "choice":
-      return choicesOf(schema).includes(value as string) ? undefined : "This is none of the values that are known.";
+      return choicesOf(schema).includes(value as string) ? undefined : "This is not one of the known values.";
     case "variants":
       return undefined;
     case "text":
-      return isText(value) ? problemOfText(schema, value) : "This must be a text.";
+      return isText(value) ? problemOfText(schema, value) : "This must be text.";
     case "number":
       return problemOfNumber(schema, value);
     case "boolean":

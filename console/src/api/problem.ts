@@ -23,14 +23,14 @@ export function problemOf(error: unknown): Problem {
     return {
       message: error.message,
       remedy:
-        "Check that the server runs and that this machine reaches it. Trying again here asks for the same activity, not for a second one; Activities shows what was done.",
+        "Check that the server is running and that this machine can reach it. Trying again here sends the same activity, not a second one. Activities shows what was done.",
     };
   }
   if (error instanceof DOMException) return problemOfBrowser(error);
   if (error instanceof TypeError) {
     return {
       message: "The server does not answer.",
-      remedy: "Check that it runs and that this machine reaches it, then try again.",
+      remedy: "Check that it is running and that this machine can reach it, then try again.",
     };
   }
   return { message: error instanceof Error ? error.message : "Something went wrong." };
@@ -40,7 +40,7 @@ function problemOfAnswer({ code, details, message }: ApiError): Problem {
   const text = plainMessage(message);
   if (/timestampMs/.test(text)) {
     return {
-      message: "The clock of this machine and that of the server differ.",
+      message: "This machine's clock and the server's clock differ.",
       remedy: `Set this machine's clock, then try again. The server says: ${text}`,
     };
   }
@@ -72,10 +72,10 @@ function problemOfBrowser({ name, message }: DOMException): Problem {
       return {
         message: "The passkey was not used.",
         remedy:
-          "The browser's window was closed or took too long, or there is no passkey for this address here. Try again, or sign in with an API key.",
+          "The browser's dialog was closed or took too long, or there is no passkey for this address here. Try again, or sign in with an API key.",
       };
     case "InvalidStateError":
-      return { message: "This device has a passkey for this user already.", remedy: "Use it to sign in." };
+      return { message: "This device already has a passkey for this user.", remedy: "Use it to sign in." };
     case "SecurityError":
       return {
         message: "Passkeys do not work at this address.",

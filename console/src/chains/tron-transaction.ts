@@ -124,7 +124,7 @@ function fieldsOf(bytes: Uint8Array): Fields {
   return fields;
 }
 
-/** Undefined where it is left out. What is there twice could be read in two ways. */
+/** Undefined where it is left out. What occurs twice could be read in two ways. */
 function fieldAt(fields: Fields, number: number): Field | undefined {
   const [value, ...more] = fields.get(number) ?? [];
   if (more.length > 0) throw new NotATransaction();

@@ -67,8 +67,8 @@ export function Activities() {
         keyOf={idOf}
         cellsOf={cellsOfActivity}
         empty={(pages) => emptyWords(isFiltered, pages.at(-1)?.isCut === true)}
-        more="Show older ones"
-        finder="The filters above look through all of them."
+        more="Show older"
+        finder="The filters above search all of them."
       />
     </Page>
   );
@@ -93,7 +93,7 @@ function Filters({ isFiltered, children }: { isFiltered: boolean; children: Reac
 }
 
 function emptyWords(isFiltered: boolean, isCut: boolean): string {
-  if (isCut) return "None of this kind is among the newest of this user that the server looks through at once.";
+  if (isCut) return "None of this user's newest activities, as many as the server searches at once, is of this kind.";
   return isFiltered ? "No activity is of this kind." : "Nothing has happened yet.";
 }
 

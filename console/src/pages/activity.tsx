@@ -63,7 +63,7 @@ function Shown({ activity }: { activity: ShownActivity }) {
       </Stack>
       {isDenied && failure && <Failure failure={failure} />}
       {isWaiting(activity) && <Shortfall activity={activity} />}
-      <Section title="What it asks for">
+      <Section title="What it does">
         <AskedWords type={activity.type} intent={intentOf(activity)} />
         <Facts value={intentOf(activity)} />
       </Section>
@@ -181,7 +181,7 @@ function VoteDialog(props: { activity: ShownActivity; selection: Selection; onCl
     mutationFn: () => api.vote(ballot),
     onSuccess: () => {
       onClose();
-      tell(selection === "approve" ? "Your approval is given." : "Your rejection is given.");
+      tell(selection === "approve" ? "You approved it." : "You rejected it.");
     },
     onSettled: () => void queries.invalidateQueries(),
   });
@@ -197,8 +197,8 @@ function VoteDialog(props: { activity: ShownActivity; selection: Selection; onCl
         </Code>
         <Text size="sm">
           {selection === "approve"
-            ? "A vote cannot be taken back. With enough approvals the activity is carried out at once."
-            : "A vote cannot be taken back. The same request can be submitted again."}
+            ? "A vote cannot be withdrawn. With enough approvals, the activity is carried out at once."
+            : "A vote cannot be withdrawn. The same request can be submitted again."}
         </Text>
         {vote.isError && <ProblemNote error={vote.error} />}
         <Group justify="flex-end">

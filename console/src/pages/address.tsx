@@ -61,7 +61,7 @@ export function AddressPage() {
             <Group align="flex-start" gap="lg">
               <QrImage text={spelled} label={`QR code of ${spelled}`} />
               <Stack gap="xs" miw={0}>
-                <Text>Whoever pays to this address pays to the wallet, on every chain of its kind:</Text>
+                <Text>Payments to this address go to the wallet, on every chain of its kind:</Text>
                 <Copyable text={spelled} label="address" whole />
               </Stack>
             </Group>
@@ -94,7 +94,7 @@ function Balances({ address, caip2 }: { address: string; caip2: BalanceChain }) 
       <Answered to={answer}>
         {({ balances }) =>
           balances.length === 0 ? (
-            <Text c="dimmed">Nothing of what this server knows is there.</Text>
+            <Text c="dimmed">It has none of the assets that this server knows.</Text>
           ) : (
             <ScrollTable caption="Balances" head={["Asset", "Amount", "In US dollars"]}>
               {balances.map(({ caip19, symbol, name, display }) => (
@@ -170,7 +170,7 @@ function History({ address, caip2, isEvm }: { address: string; caip2: string; is
         itemsOf={({ items }) => items}
         keyOf={({ hash }) => hash}
         cellsOf={cellsOfPast}
-        empty="Nothing has happened there as far as this server has seen."
+        empty="This server has not seen any transactions there."
         more="Show older transactions"
       />
     </Section>

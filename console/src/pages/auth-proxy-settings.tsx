@@ -37,7 +37,7 @@ const SOCIAL: Record<Social, string> = {
   discord: "Discord",
 };
 const METHODS: Record<Method, string> = {
-  email: "Code by e-mail",
+  email: "Code by email",
   sms: "Code by text message",
   passkey: "Passkey",
   wallet: "Wallet",
@@ -75,7 +75,7 @@ const groups: { title: string; settings: Setting[] }[] = [
         path: "allowedOrigins",
         label: "Origins",
         description:
-          "Pages that may call it, one in each line, such as https://app.example.com. * is any page; without a line none may.",
+          "Pages that may call it, one per line, such as https://app.example.com. Use * for any page. If this is empty, none may.",
         kind: { as: "lines", unlessSet: "*" },
       },
       {
@@ -85,12 +85,12 @@ const groups: { title: string; settings: Setting[] }[] = [
       },
       {
         path: "captchaEnabled",
-        label: "Codes and sign-ups ask for a captcha",
+        label: "Codes and sign-ups require a captcha",
         kind: { as: "yes", unlessSet: false },
       },
       {
         path: "verificationTokenRequiredForGetAccountPii",
-        label: "Accounts are told of an address or number only to who proves that it is theirs",
+        label: "The account of an email address or phone number is shown only to people who prove that it is theirs",
         kind: { as: "yes", unlessSet: false },
       },
     ],
@@ -100,24 +100,24 @@ const groups: { title: string; settings: Setting[] }[] = [
     settings: [
       {
         path: "otpLength",
-        label: "Characters of a code",
+        label: "Length of a code",
         description: "6 to 9.",
         kind: { as: "number", unlessSet: 6 },
       },
       {
         path: "otpAlphanumeric",
-        label: "Codes have letters and digits, and not digits alone",
+        label: "Codes contain letters as well as digits",
         kind: { as: "yes", unlessSet: true },
       },
       {
         path: "otpExpirationSeconds",
-        label: "A code is good for (seconds)",
+        label: "A code is valid for (seconds)",
         description: "At most 600.",
         kind: { as: "number", unlessSet: 300 },
       },
       {
         path: "verificationTokenExpirationSeconds",
-        label: "What a code is exchanged for is good for (seconds)",
+        label: "A verification token is valid for (seconds)",
         description: "At most 86400.",
         kind: { as: "number", unlessSet: 3600 },
       },
@@ -138,7 +138,7 @@ const groups: { title: string; settings: Setting[] }[] = [
         kind: { as: "text", placeholder: "that of the server" },
       },
       { path: "sendFromEmailSenderName", label: "Sender's name", kind: { as: "text" } },
-      { path: "replyToEmailAddress", label: "Answers go to", kind: { as: "text" } },
+      { path: "replyToEmailAddress", label: "Reply to", kind: { as: "text" } },
       {
         path: "emailCustomizationParams.appName",
         label: "Name of the app",
@@ -178,15 +178,15 @@ const groups: { title: string; settings: Setting[] }[] = [
       ...Object.entries(SOCIAL).map(
         ([provider, name]): Setting => ({
           path: `walletKitSettings.oauthClientIds.${provider}`,
-          label: `Client id at ${name}`,
+          label: `Client ID at ${name}`,
           kind: { as: "text" },
         }),
       ),
-      { path: "walletKitSettings.oauthRedirectUrl", label: "OAuth leads back to", kind: { as: "text" } },
+      { path: "walletKitSettings.oauthRedirectUrl", label: "OAuth redirect URL", kind: { as: "text" } },
       {
         path: "socialLinkingClientIds",
-        label: "Client ids at Google that link accounts by address",
-        description: "One in each line.",
+        label: "Google client IDs that link accounts by address",
+        description: "One per line.",
         kind: { as: "lines", unlessSet: "" },
       },
     ],
@@ -256,7 +256,7 @@ export function AuthProxySettings() {
       <Answered to={answer}>
         {(config) => (
           <>
-            {config ? <State config={config} /> : <Text c="dimmed">It has never been switched on.</Text>}
+            {config ? <State config={config} /> : <Text c="dimmed">It has never been enabled.</Text>}
             <Power isOn={config?.enabled ?? false} />
             <SettingsForm config={config ?? {}} />
           </>
@@ -298,40 +298,40 @@ const State = ({ config: { enabled, configId, proxyUserId } }: { config: Config 
 
 function Power({ isOn }: { isOn: boolean }) {
   const [isOpen, setOpen] = useState(false);
-  const Dialog = isOn ? SwitchOff : SwitchOn;
+  const Dialog = isOn ? Disabling : Enabling;
   return (
     <Group>
       <Button variant="default" onClick={() => setOpen(true)}>
-        {isOn ? "Switch off" : "Switch on"}
+        {isOn ? "Disable" : "Enable"}
       </Button>
       {isOpen && <Dialog onClose={() => setOpen(false)} />}
     </Group>
   );
 }
 
-const SwitchOn = ({ onClose }: { onClose: () => void }) => (
+const Enabling = ({ onClose }: { onClose: () => void }) => (
   <FormDialog
-    title="Switch on the auth proxy"
-    act="Switch on"
+    title="Enable the auth proxy"
+    act="Enable"
     mutation={useSubmit("enable_auth_proxy")}
     parameters={() => ({})}
     onClose={onClose}
   >
     <Text>
-      It makes a user whose key stamps what people ask for who have no credential yet, and a policy that allows it what
+      It creates a user whose key stamps the requests of people without a credential, and a policy that allows it what
       they need. Set first which pages may use it.
     </Text>
   </FormDialog>
 );
 
-const SwitchOff = ({ onClose }: { onClose: () => void }) => (
+const Disabling = ({ onClose }: { onClose: () => void }) => (
   <ConfirmDialog
-    title="Switch off the auth proxy"
-    act="Switch off"
+    title="Disable the auth proxy"
+    act="Disable"
     name={useNames().organizationName}
     warning="Nobody can sign up or in to this organization's app through it any more, and its key is destroyed."
-    told="The auth proxy is switched off."
-    undo="It can be switched on again, with another key; its settings and its configuration id stay."
+    told="The auth proxy is disabled."
+    undo="It can be enabled again, with another key; its settings and its configuration ID are kept."
     mutation={useSubmit("disable_auth_proxy")}
     parameters={{}}
     onClose={onClose}
@@ -376,7 +376,7 @@ function SettingsForm({ config }: { config: object }) {
           </Button>
           {!isChanged && (
             <Text size="sm" c="dimmed">
-              Nothing is changed.
+              Nothing has changed.
             </Text>
           )}
         </Group>

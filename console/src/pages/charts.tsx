@@ -31,12 +31,12 @@ const capitalized = (name: string): string => name.charAt(0) + name.slice(1).toL
 
 const METHOD_WORDS: Record<string, string> = {
   STAMP: "Passkey or key",
-  CODE: "Code by e-mail or text message",
+  CODE: "Code by email or text message",
   OAUTH: "OAuth",
-  SESSION: "Session made by a credential",
+  SESSION: "Session created with a credential",
 };
 
-const SIGNATURE_WORDS: Record<string, string> = { PAYLOADS: "Payloads of no known chain", UNKNOWN: "Not known" };
+const SIGNATURE_WORDS: Record<string, string> = { PAYLOADS: "Payloads without a known chain", UNKNOWN: "Not known" };
 
 function All({ counts }: { counts: AnswerOf<"get_activity_counts"> }) {
   const { firstDay, lastDay, outcomes, signatures, signIns, webhookDeliveries } = counts;
@@ -72,7 +72,7 @@ function All({ counts }: { counts: AnswerOf<"get_activity_counts"> }) {
         />
       </SimpleGrid>
       <Text size="sm" c="dimmed">
-        By days of UTC, counted some seconds after it happened. What still waits is counted when it is decided.
+        By UTC day, counted some seconds after they happened. Open activities are counted once they are decided.
       </Text>
     </>
   );

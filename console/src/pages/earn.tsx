@@ -33,7 +33,9 @@ export function Earn() {
       <Answered to={answer}>
         {({ enabledVaults }) =>
           enabledVaults.length === 0 ? (
-            <Text c="dimmed">No vault is enabled. Users deposit into those of this server's catalog that are.</Text>
+            <Text c="dimmed">
+              No vaults are enabled. Users can deposit into vaults of this server's catalog that you enable.
+            </Text>
           ) : (
             <ScrollTable caption="Earn" head={["Vault", "Chain", "Wrapper", "State", "Your fee", "Deposited", ""]}>
               {enabledVaults.map((vault) => (
@@ -61,7 +63,7 @@ function VaultRow({ vault }: { vault: Enabled }) {
   const status = deployment.data?.status ?? vault.deployStatus;
   const error = deployment.data?.error ?? vault.deployError;
   const set = useSubmit("earn_set_wrapper_state");
-  const act = depositsDisabled ? "Take deposits" : "Take no deposits";
+  const act = depositsDisabled ? "Accept deposits" : "Refuse deposits";
   return (
     <TableRow
       cells={[
@@ -186,7 +188,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
       />
       {asset === ANOTHER && (
         <TextInput
-          label="Token's contract"
+          label="Token contract"
           value={token}
           onChange={(event) => {
             setToken(event.currentTarget.value);
@@ -202,8 +204,8 @@ function EnableVault({ onClose }: { onClose: () => void }) {
         label="Vault"
         description={
           canLook && catalog.isSuccess && vaults.length === 0
-            ? "This server's catalog has no vault of this token."
-            : "Of this server's catalog, those that hold most first."
+            ? "This server's catalog has no vault for this token."
+            : "The vaults in this server's catalog, those that hold most first."
         }
         data={vaults.map(wordsOfVault)}
         value={vaultAddress}
@@ -215,7 +217,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
       />
       <TextInput
         label="Your fee (percent)"
-        description="Of each gain: 0 to 40."
+        description="The share of each gain: 0 to 40."
         value={fee}
         onChange={(event) => setFee(event.currentTarget.value)}
         error={refusalOf("clientFeeBps")}
@@ -225,7 +227,7 @@ function EnableVault({ onClose }: { onClose: () => void }) {
       />
       <Autocomplete
         label="Your fee goes to"
-        description="An Ethereum account of a wallet of yours, or of a sub-organization's."
+        description="An Ethereum account of one of your wallets, or of a sub-organization's wallet."
         data={wallets}
         value={clientFeeWallet}
         onChange={setFeeWallet}

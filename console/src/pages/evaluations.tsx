@@ -20,7 +20,7 @@ const SENTENCES: Record<Outcome, string> = {
   OUTCOME_TIME_INACTIVE: "was not active at that time",
 };
 
-export const A_POLICY_THAT_IS_GONE = "A policy that is gone";
+export const A_POLICY_THAT_IS_GONE = "A deleted policy";
 
 /** What the organization's policies are called, by their ids. */
 export function usePolicyNames(): ReadonlyMap<string, string> {
@@ -46,7 +46,7 @@ export function Evaluations({ activity }: { activity: ShownActivity }) {
             ))}
             <Text size="sm">
               <Link to="/policies/simulate" search={{ activity: id }}>
-                Try what would become of it today
+                Try what its outcome would be today
               </Link>
             </Text>
           </Stack>
@@ -81,7 +81,7 @@ function NoneAsked({ activity }: { activity: ShownActivity }) {
     if (isByQuorum) return "No policy was asked, because the root quorum approved it, and that is enough for anything.";
     if (!isUnclear) return "No policy was asked, because the organization has none.";
     if (today.data && today.data.rootQuorum !== "MET" && today.data.policyEvaluations.length === 0)
-      return "No policy was asked, because policies have no say in this kind of activity: the root quorum decides on it, or each user alone.";
+      return "No policy was asked, because policies do not apply to this kind of activity: the root quorum decides on it, or each user individually.";
     return "No policy was asked: when it was voted on, the organization had none, or those who approved were its root quorum.";
   }
 }

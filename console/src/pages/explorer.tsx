@@ -130,12 +130,12 @@ function Operation({ path, documented, components }: OperationProps) {
               />
             </div>
           ) : (
-            <Text role="status">What is typed as JSON is no object. The form goes on when it is one.</Text>
+            <Text role="status">The JSON is not an object. The form continues once it is one.</Text>
           )}
         </Section>
         <JsonField
           label={isQuery(path) ? "Fields" : "Parameters"}
-          description="The same as JSON; the organization, and an activity's type and time, are added."
+          description="The same as JSON. The organization, and an activity's type and time, are added."
           value={text}
           onChange={setText}
         />
@@ -144,7 +144,7 @@ function Operation({ path, documented, components }: OperationProps) {
         <Button loading={call.isPending} disabled={fields === undefined} onClick={() => call.mutate(fields ?? {})}>
           {isQuery(path) ? "Ask" : "Submit"}
         </Button>
-        {!isQuery(path) && <Text size="sm">This is an activity: what it says is done.</Text>}
+        {!isQuery(path) && <Text size="sm">This is an activity: it will be carried out.</Text>}
       </Group>
       {call.isError && call.error !== shownAtFields && <ProblemNote error={call.error} />}
       {call.isSuccess && (
@@ -207,8 +207,8 @@ function Curl({ path, bodyAt }: { path: string; bodyAt: (time: string) => string
         </Button>
         <Text size="sm">
           {stamping.data === undefined
-            ? "STAMP stands for the stamp of exactly these bytes. It can be made here, by your credential."
-            : "It is stamped: whoever has this text can send it, for an hour. Sent twice, it is the same request."}
+            ? "STAMP stands for the stamp of exactly these bytes. You can create it here with your credential."
+            : "It is stamped: anybody who has this text can send it for an hour. If it is sent twice, it is the same request."}
         </Text>
       </Group>
     </>

@@ -42,7 +42,7 @@ export function ImportWallet({ onClose }: { onClose: () => void }) {
       <NameField value={walletName} onChange={setName} />
       <Textarea
         label="Secret phrase"
-        description="12 to 24 words. It is encrypted in this browser for the signer, and cleared once it is imported."
+        description="12 to 24 words. It is encrypted for the signer in this browser, and cleared once it is imported."
         value={phrase}
         onChange={(event) => setPhrase(event.currentTarget.value)}
         required

@@ -100,7 +100,7 @@ function Invite({ onClose }: { onClose: () => void }) {
       })}
       onClose={onClose}
     >
-      <Text size="sm">They are sent a link by e-mail, and are users once they have accepted it.</Text>
+      <Text size="sm">They get a link by email, and become users once they accept it.</Text>
       <NameField value={receiverUserName} onChange={setName} />
       <TextInput
         label="E-mail"
@@ -120,8 +120,8 @@ function Revoke({ invitation, onClose }: { invitation: Invitation; onClose: () =
     <DeleteDialog
       kind="invitation"
       name={invitation.receiverUserName}
-      warning="Its link serves no more."
-      undo="They can be invited again, by another link."
+      warning="Its link no longer works."
+      undo="They can be invited again, with another link."
       mutation={remove}
       parameters={{ invitationId: invitation.invitationId }}
       onClose={onClose}

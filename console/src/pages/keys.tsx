@@ -46,7 +46,7 @@ export function Keys() {
             caption="Private keys"
             rows={privateKeys}
             columns={columns}
-            empty="There is no private key yet. A private key stands alone; a wallet derives many from one phrase."
+            empty="There are no private keys yet. A private key is independent; a wallet derives many keys from one phrase."
           />
         )}
       </Answered>
@@ -149,7 +149,7 @@ const KeyFields = ({ curve, onCurve, formats, onFormats }: KeyFieldsProps) => (
     />
     <MultiSelect
       label="Addresses"
-      description="None is needed to sign."
+      description="Optional; not needed to sign."
       data={FORMAT_OPTIONS.filter(({ value }) => curveOf(value) === curve)}
       value={formats}
       onChange={(values) => onFormats(values as AddressFormat[])}
@@ -203,7 +203,7 @@ function ImportKey({ onClose }: { onClose: () => void }) {
       onClose={onClose}
       done={({ addresses }) => (
         <Made addresses={addresses.map(({ address = "" }) => address)}>
-          The private key is imported. Other copies of it still serve.
+          The private key was imported. Other copies of it still work.
         </Made>
       )}
     >
@@ -232,7 +232,7 @@ function ExportKey({ privateKey, onClose }: { privateKey: PrivateKey; onClose: (
       name={privateKeyName}
       kind="private key"
       secretName="Private key"
-      warning="Whoever has the private key can sign with it, for ever, and no policy holds for them."
+      warning="Anybody who has the private key can sign with it forever, and no policy applies to them."
       ask={(targetPublicKey) => submit.mutateAsync({ privateKeyId, targetPublicKey })}
       open={privateKeyOf(isSolana ? "SOLANA" : "HEXADECIMAL")}
       onClose={onClose}
@@ -248,12 +248,10 @@ function DeleteKey({ privateKey, onClose }: { privateKey: PrivateKey; onClose: (
       name={privateKey.privateKeyName}
       warning={
         privateKey.exported
-          ? "The key is destroyed here. Whoever has it from an export can still use it."
-          : "The key was never exported: what only it can move is lost for good."
+          ? "The key is destroyed here. Anybody who exported it can still use it."
+          : "The key was never exported: everything that only it can move is lost permanently."
       }
-      undo={
-        privateKey.exported ? "It can be had again by importing the key that was exported." : "This cannot be undone."
-      }
+      undo={privateKey.exported ? "It can be restored by importing the exported key." : "This cannot be undone."}
       mutation={remove}
       parameters={{ privateKeyIds: [privateKey.privateKeyId], deleteWithoutExport: true }}
       onClose={onClose}

@@ -29,7 +29,7 @@ export function Oauth2Clients() {
       title="OAuth 2.0 clients"
       add="Add a client"
       head={["Provider", "Client", "Id", "Changed"]}
-      empty="There is none. X and Discord need one; their secrets are opened in the signer alone."
+      empty="There are none. X and Discord need one; their secrets are decrypted only in the signer."
       keyOf={({ oauth2CredentialId }) => oauth2CredentialId}
       nameOf={({ clientId }) => clientId}
       cellsOf={({ oauth2CredentialId, provider, clientId, updatedAt }) => [
@@ -113,8 +113,8 @@ function ClientDialog({ title, act, before, submit, onClose }: ClientDialogProps
         allowDeselect={false}
       />
       <TextInput
-        label="Client id"
-        description="As the provider calls your app."
+        label="Client ID"
+        description="The provider's ID for your app."
         value={clientId}
         onChange={(event) => setClientId(event.currentTarget.value)}
         error={refusalOf("clientId")}
@@ -124,7 +124,7 @@ function ClientDialog({ title, act, before, submit, onClose }: ClientDialogProps
       />
       <SecretField
         label="Client secret"
-        description="It is encrypted in this browser for the signer, and cleared once it is stored. Nobody is shown it again."
+        description="It is encrypted for the signer in this browser, and cleared once it is stored. It is never shown again."
         value={secret}
         onChange={setSecret}
         error={refusalOf("encryptedClientSecret")}
@@ -141,7 +141,7 @@ function DeleteClient({ credential, onClose }: { credential: Credential; onClose
       kind="OAuth 2.0 client"
       name={clientId}
       warning={`Nobody can sign in at ${PROVIDERS[provider]} by it any more; tokens that were issued are good until they expire.`}
-      undo="It can be added again with its secret, under another id."
+      undo="It can be added again with its secret, under another ID."
       mutation={remove}
       parameters={{ oauth2CredentialId }}
       onClose={onClose}

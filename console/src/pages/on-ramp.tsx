@@ -29,10 +29,10 @@ interface Words {
 const PROVIDERS: Record<Provider, Words> = {
   FIAT_ON_RAMP_PROVIDER_COINBASE: {
     name: "Coinbase",
-    publishableApiKey: "API key's id",
+    publishableApiKey: "API key's ID",
     publishableHint: "A UUID, or organizations/…/apiKeys/….",
     secretApiKey: "Secret",
-    secretHint: "Yours there. It is kept, and used for nothing yet.",
+    secretHint: "Yours there. It is stored, but not used yet.",
     hasProject: true,
   },
   FIAT_ON_RAMP_PROVIDER_MOONPAY: {
@@ -40,7 +40,7 @@ const PROVIDERS: Record<Provider, Words> = {
     publishableApiKey: "Publishable key",
     publishableHint: "It begins with pk_.",
     secretApiKey: "Secret key",
-    secretHint: "It begins with sk_, and signs what a purchase begins with.",
+    secretHint: "It begins with sk_, and signs the URL that begins a purchase.",
     hasProject: false,
   },
 };
@@ -54,7 +54,7 @@ export function OnRamp() {
       title="On-ramp"
       add="Add a provider"
       head={["Provider", "Key", "Kind", "Changed"]}
-      empty="There is no provider. With an account at one, people buy crypto with a card."
+      empty="There are no providers. With an account at one, people can buy crypto with a card."
       keyOf={({ fiatOnrampCredentialId }) => fiatOnrampCredentialId}
       nameOf={({ publishableApiKey }) => publishableApiKey}
       cellsOf={({ onrampProvider, publishableApiKey, sandboxMode, updatedAt }) => [
@@ -88,7 +88,7 @@ function AddProvider({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <Checkbox
-        label="For the provider's sandbox, where nobody pays"
+        label="For the provider's sandbox, without real payments"
         description="This cannot be changed later."
         checked={sandboxMode}
         onChange={(event) => setSandbox(event.currentTarget.checked)}
@@ -160,8 +160,8 @@ function ProviderDialog({ title, act, before, submit, onClose, children }: Provi
       onClose={onClose}
     >
       <Text size="sm">
-        The secret keys are encrypted in this browser for the signer, and cleared once they are stored. Nobody is shown
-        them again.
+        The secret keys are encrypted for the signer in this browser, and cleared once they are stored. They are never
+        shown them again.
       </Text>
       <Select
         label="Provider"
@@ -172,7 +172,7 @@ function ProviderDialog({ title, act, before, submit, onClose, children }: Provi
       />
       {words.hasProject && (
         <TextInput
-          label="Project's id"
+          label="Project's ID"
           value={projectId}
           onChange={(event) => setProjectId(event.currentTarget.value)}
           error={refusalOf("projectId")}
@@ -201,7 +201,7 @@ function ProviderDialog({ title, act, before, submit, onClose, children }: Provi
       {words.hasProject && (
         <Textarea
           label="Private key"
-          description="Of the API key: the PEM of a P-256 key, or the base64 of an Ed25519 key, as Coinbase gave it out."
+          description="The API key's private key: the PEM of a P-256 key, or the base64 of an Ed25519 key, as Coinbase issued it."
           value={privateApiKey}
           onChange={(event) => setPrivate(event.currentTarget.value)}
           error={refusalOf("encryptedPrivateApiKey")}
@@ -225,8 +225,8 @@ function DeleteProvider({ credential, onClose }: { credential: Credential; onClo
     <DeleteDialog
       kind="on-ramp provider"
       name={publishableApiKey}
-      warning="No purchase begins with these keys any more; those that were begun go on at the provider."
-      undo="They can be added again, under another id."
+      warning="No new purchases can begin with these keys; those that were begun continue at the provider."
+      undo="They can be added again, under another ID."
       mutation={remove}
       parameters={{ fiatOnrampCredentialId }}
       onClose={onClose}

@@ -130,7 +130,7 @@ function ChangeQuorum({ threshold: now, userIds: members, users, onClose }: Chan
         limit={100}
       />
       <NumberInput
-        label="Needed approvals"
+        label="Required approvals"
         description={`From 1 to ${userIds.length}, as many as there are members.`}
         min={1}
         max={Math.max(1, userIds.length)}
@@ -149,7 +149,7 @@ function Tags({ organization: { tags = [], users = [] } }: { organization: Organ
       title="User tags"
       add="New tag"
       head={["Name", "Users", "Id", "Created"]}
-      empty="There is no tag yet. Policies can name all users of a tag at once."
+      empty="There are no tags yet. Policies can name all users with a tag at once."
       keyOf={({ tagId }) => tagId}
       nameOf={({ tagName }) => tagName}
       cellsOf={({ tagId, tagName, createdAt }) => [
@@ -237,8 +237,8 @@ function DeleteTag({ tag: { tagId, tagName }, onClose }: OfTag) {
     <DeleteDialog
       kind="tag"
       name={tagName}
-      warning="Its users lose it, and policies that name it match them no more."
-      undo="It cannot be brought back: another tag of the same name has another id."
+      warning="Its users lose it, and policies that name it no longer match them."
+      undo="It cannot be restored: a new tag with the same name has another ID."
       mutation={remove}
       parameters={{ userTagIds: [tagId] }}
       onClose={onClose}

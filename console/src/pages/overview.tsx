@@ -23,11 +23,15 @@ export function Overview() {
   return (
     <Page title="Overview">
       <FirstSteps />
-      <Section title="Waits for you">
+      <Section title="Waiting for you">
         <Answered to={waiting}>
           {({ mine, untold, hasMore }) => (
             <>
-              <ActivityTable activities={mine.map(listed)} caption="Waits for you" empty="Nothing waits for you." />
+              <ActivityTable
+                activities={mine.map(listed)}
+                caption="Waiting for you"
+                empty="Nothing is waiting for you."
+              />
               <Untold count={untold} hasMore={hasMore} />
             </>
           )}
@@ -60,7 +64,7 @@ export function Overview() {
             </Group>
             <Text size="sm" c="dimmed">
               {ownKey === undefined
-                ? "Signed in with an API key that is kept in this tab alone."
+                ? "Signed in with an API key that is kept only in this tab."
                 : `Signed in with a passkey until ${new Date(ownKey.expiresAt).toLocaleTimeString()}.`}
             </Text>
           </Stack>
@@ -88,7 +92,7 @@ function Untold({ count, hasMore }: { count: number; hasMore: boolean }) {
         `Of ${count} more that wait, your policies take too much work to tell here whether your vote counts; each one's own page tells it. `}
       {hasMore && "More wait than the newest hundred, which were looked at. "}
       <Link to="/activities" search={{ statuses: [...WAITING_STATUSES] }}>
-        See all that wait
+        See all that are waiting
       </Link>
       .
     </Text>
@@ -123,10 +127,10 @@ function FirstSteps() {
           <List.Item>
             {wallet === undefined ? (
               <>
-                <Link to="/wallets">Make a wallet</Link>: one secret phrase, with accounts on any chain.
+                <Link to="/wallets">Create a wallet</Link>: one secret phrase, with accounts on any chain.
               </>
             ) : (
-              "A wallet is made."
+              "A wallet was created."
             )}
           </List.Item>
           <List.Item>

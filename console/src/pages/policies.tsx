@@ -64,7 +64,7 @@ export function Policies() {
             caption="Policies"
             rows={policies}
             columns={columns}
-            empty="There is no policy: only the root quorum can do anything. A policy lets others do what its condition and its consensus say."
+            empty="There are no policies, so only the root quorum can do anything. A policy allows others what its condition and consensus say."
           />
         )}
       </Answered>

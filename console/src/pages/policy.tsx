@@ -157,7 +157,7 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
             />
             <ExpressionField
               label="Condition"
-              description="Which activities it is about, such as activity.resource == 'WALLET' && activity.action == 'CREATE'."
+              description="The activities that it applies to, such as activity.resource == 'WALLET' && activity.action == 'CREATE'."
               scope="condition"
               value={draft.condition}
               onChange={(condition) => change({ condition })}
@@ -171,7 +171,7 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
             />
             <ExpressionField
               label="Time"
-              description="When it is active; always unless said."
+              description="When it is active; always by default."
               scope="time"
               value={draft.time}
               onChange={(time) => change({ time })}
@@ -198,7 +198,7 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
               {(!isSound || isSame) && (
                 <Text size="sm" c="dimmed">
                   {isSame
-                    ? "Nothing is changed."
+                    ? "Nothing has changed."
                     : "It can be saved once it has a name and no expression has an error."}
                 </Text>
               )}
@@ -207,9 +207,9 @@ function Editor({ initial, act, policyId, submit, state }: EditorProps) {
         </form>
       </Grid.Col>
       <Grid.Col span={{ base: 12, lg: 5 }}>
-        <Section title="Try it before it is saved">
+        <Section title="Try it before saving">
           <Text size="sm" c="dimmed">
-            What would become of an activity if this policy were saved as it stands here. Nothing is created.
+            The outcome of an activity if this policy were saved as it is here. Nothing is created.
           </Text>
           <TryOut draft={triedOf(draft, policyId)} isUnsound={!areSound} />
         </Section>
@@ -268,7 +268,7 @@ function DeletePolicy({ policy: { policyId, policyName }, onClose }: { policy: P
       kind="policy"
       name={policyName}
       warning={`What it allowed is allowed no more, and what it denied may be allowed by others. ${loss ?? ""}`}
-      undo="It can be made anew, under another id."
+      undo="It can be created again, under another ID."
       mutation={remove}
       parameters={{ policyId }}
       onClose={onClose}

@@ -32,7 +32,7 @@ function Deployments() {
       <Answered to={answer}>
         {({ tvcApps }) =>
           tvcApps.length === 0 ? (
-            <Text c="dimmed">There is no app. create_tvc_app makes one, where this server runs deployments.</Text>
+            <Text c="dimmed">There are no apps. If this server runs deployments, create one with create_tvc_app.</Text>
           ) : (
             <Stack>
               {tvcApps.map((app) => (
@@ -98,7 +98,7 @@ function DeploymentsOf({ app: { id: appId, liveDeploymentId } }: { app: Schemas[
       <Answered to={answer}>
         {({ tvcDeployments }) =>
           tvcDeployments.length === 0 ? (
-            <Text c="dimmed">It has no deployment. create_tvc_deployment makes one.</Text>
+            <Text c="dimmed">It has no deployments. Create one with create_tvc_deployment.</Text>
           ) : (
             <ScrollTable caption="Deployments" head={["Deployment", "Image", "State", "Ready", "Made"]}>
               {tvcDeployments.map((deployment) => {

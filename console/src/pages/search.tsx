@@ -73,7 +73,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
       <Stack onKeyDown={byArrows}>
         <TextInput
           aria-label="Search for"
-          description="A name, an e-mail address, an id, an address, a key, or a kind of activity. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred the beginning of their address or name, or all of their id."
+          description="A name, an email address, an ID, an address, a key, or a kind of activity. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred the beginning of their address or name, or all of their id."
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           onKeyDown={openFirst}
@@ -83,10 +83,10 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
         />
         {errors.length > 0 && <ProblemNote error={errors[0]} retry={retry} />}
         <div role="status">
-          {text.trim() !== "" && isPending && <Text c="dimmed">Looking …</Text>}
+          {text.trim() !== "" && isPending && <Text c="dimmed">Searching …</Text>}
           {text.trim() !== "" && !isPending && found.length === 0 && (
             <Text c="dimmed">
-              {errors.length > 0 ? "Nothing was found in what could be read." : "Nothing is called that."}
+              {errors.length > 0 ? "Nothing was found in what could be read." : "Nothing has that name."}
             </Text>
           )}
         </div>

@@ -94,7 +94,7 @@ function SendDialog<Parameters>(props: SendDialogProps<Parameters>) {
     >
       <TextInput
         label="To"
-        description="An address on this chain. What is sent there cannot be called back."
+        description="An address on this chain. What is sent there cannot be recovered."
         value={typedTo}
         onChange={(event) => setTo(event.currentTarget.value)}
         error={to !== "" && !isGood ? addressHelp : undefined}

@@ -158,7 +158,7 @@ function waitingWords(waiting: Waiting | undefined): string | undefined {
 }
 
 export const NotFound = () => (
-  <Page title="Nothing is here">
+  <Page title="There is nothing here">
     <Text>
       There is no page of this name. <Link to="/">Go to the overview</Link>.
     </Text>

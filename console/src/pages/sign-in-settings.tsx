@@ -26,12 +26,12 @@ function EmailEvents() {
     setEmail(typed.trim());
   };
   return (
-    <Section title="E-mail events">
+    <Section title="Email events">
       <form onSubmit={submit}>
         <Group align="flex-end">
           <TextInput
-            label="E-mail address"
-            description="What became of the mail to it, as far as the mail service tells."
+            label="Email address"
+            description="Events of mails to this address, as far as the mail service reports them."
             type="email"
             value={typed}
             onChange={(event) => setTyped(event.currentTarget.value)}
@@ -64,12 +64,12 @@ function EventsOf({ email }: { email: string }) {
   return (
     <PagedTable
       list={list}
-      caption="E-mail events"
+      caption="Email events"
       head={["Event", "From", "Why", "When"]}
       itemsOf={(events) => events}
       keyOf={({ id }) => id}
       cellsOf={cellsOfEvent}
-      empty="Nothing is known of mail to this address."
+      empty="There are no events of mails to this address."
       more="Show older events"
     />
   );

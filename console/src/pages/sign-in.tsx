@@ -33,8 +33,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
           Keystead
         </Title>
         <Text c="dimmed">
-          Every request of this page is stamped here in your browser. It may do what your credential may, and nothing
-          else.
+          Every request from this page is stamped in your browser. It may do what your credential may, and nothing else.
         </Text>
         {!window.isSecureContext && <Insecure />}
         <WithPasskey onSignedIn={onSignedIn} />
@@ -50,7 +49,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
 
 const Insecure = () => (
   <Alert role="alert" variant="default" title="This address cannot be used to sign in">
-    Browsers sign only on pages that came over https, or from this machine itself. Open the console at https, or at
+    Browsers sign only on pages that were loaded over https, or from this machine. Open the console with https, or at
     http://localhost on the server's machine.
   </Alert>
 );
@@ -72,7 +71,7 @@ function WithPasskey({ onSignedIn }: { onSignedIn: (session: Session) => void })
         {problem !== undefined && <Text size="sm">{problem}</Text>}
         <TextInput
           label="Organization"
-          description="Its id. It is remembered in this browser."
+          description="Its ID. It is remembered in this browser."
           value={organizationId}
           onChange={(event) => setOrganizationId(event.currentTarget.value)}
           disabled={problem !== undefined}

@@ -3,15 +3,15 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { Page } from "../parts/page.tsx";
 import { TryOut } from "./try-out.tsx";
 
-/** What would become of an activity, by the policies as they are saved. */
+/** Predicts the outcome of an activity with the saved policies. */
 export function Simulate() {
   const { activity: activityId } = useSearch({ from: "/policies/simulate" });
   return (
     <Page title="Simulate">
       <Text>
-        What would become of an activity if these users approved it one after the other, by the{" "}
-        <Link to="/policies">policies as they are saved</Link>. Nothing is created. One that is not saved yet is tried
-        beside its editor.
+        The outcome of an activity if these users approved it one after the other, with the{" "}
+        <Link to="/policies">saved policies</Link>. Nothing is created. To try a policy that is not saved yet, use its
+        editor.
       </Text>
       <TryOut activityId={activityId} />
     </Page>

@@ -30,7 +30,7 @@ export function SubOrganization() {
               </Text>
             </Stack>
             <Section title="Users">
-              <DataTable caption="Users" rows={users} columns={userColumns} empty="There is nobody." />
+              <DataTable caption="Users" rows={users} columns={userColumns} empty="There are no users." />
             </Section>
           </Stack>
         )}
@@ -38,7 +38,7 @@ export function SubOrganization() {
       <Section title="Wallets">
         <Answered to={wallets}>
           {(list) => (
-            <DataTable caption="Wallets" rows={list.wallets} columns={walletColumns} empty="There is no wallet." />
+            <DataTable caption="Wallets" rows={list.wallets} columns={walletColumns} empty="There are no wallets." />
           )}
         </Answered>
       </Section>

@@ -13,10 +13,10 @@ type Filter = NonNullable<RequestOf<"list_suborgs">["filterType"]>;
 const FILTERS = [
   { value: "NAME", label: "Name" },
   { value: "USERNAME", label: "User's name" },
-  { value: "EMAIL", label: "User's e-mail" },
+  { value: "EMAIL", label: "User's email" },
   { value: "PHONE_NUMBER", label: "User's phone number" },
   { value: "PUBLIC_KEY", label: "Public key" },
-  { value: "CREDENTIAL_ID", label: "Passkey's id" },
+  { value: "CREDENTIAL_ID", label: "Passkey's ID" },
   { value: "WALLET_ACCOUNT_ADDRESS", label: "Address" },
 ] as const satisfies readonly { value: Filter; label: string }[];
 
@@ -55,10 +55,10 @@ export function SubOrganizations() {
         keyOf={keyOf}
         cellsOf={cellsOf}
         empty={
-          sought.filterValue === "" ? "There is no sub-organization yet." : "No sub-organization has exactly that."
+          sought.filterValue === "" ? "There are no sub-organizations yet." : "No sub-organization has exactly that."
         }
-        more="Show older ones"
-        finder="The search above looks through all of them."
+        more="Show older"
+        finder="The search above covers all of them."
       />
     </Page>
   );

@@ -81,7 +81,7 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
       <form onSubmit={submit}>
         <Stack>
           <Select
-            label="Take one that happened"
+            label="Use an earlier one"
             placeholder="Choose, or type one below"
             data={activities.map((activity) => ({
               value: activity.id,
@@ -104,8 +104,8 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
             label="Parameters"
             description={
               takenId === undefined
-                ? "To begin with, the example of the documentation. Put in what is yours."
-                : "To begin with, those of the activity that was taken."
+                ? "This is the example from the documentation. Replace it with your own values."
+                : "These are the parameters of the activity that you chose."
             }
             value={parameters}
             onChange={setParameters}
@@ -151,8 +151,8 @@ const OUTCOMES: Record<Simulated["outcome"], [color: string, words: string, sent
 
 const QUORUM: Record<Simulated["rootQuorum"], string> = {
   MET: "The root quorum is met, so policies are not asked.",
-  SHORT: "Some of the root quorum approve, fewer than it takes.",
-  NOT_INVOLVED: "Nobody of the root quorum approves.",
+  SHORT: "Members of the root quorum approve, but too few.",
+  NOT_INVOLVED: "No member of the root quorum approves.",
 };
 
 /** What the server calls the draft of a new policy. */
@@ -174,7 +174,7 @@ function Outcome({ answer: { outcome, rootQuorum, policyEvaluations, warnings },
   return (
     <Card withBorder role="status" aria-label="Outcome">
       <Stack gap="sm">
-        {isOld && <Text fw={600}>The policy was changed since. Simulate again to see what it does now.</Text>}
+        {isOld && <Text fw={600}>The policy has changed since. Simulate again to see what it does now.</Text>}
         <div>
           <Mark color={color}>{words}</Mark>
         </div>
@@ -184,18 +184,18 @@ function Outcome({ answer: { outcome, rootQuorum, policyEvaluations, warnings },
         {saved && (
           <Text size="sm">
             {saved.outcome === outcome
-              ? "By the policies as they are saved it would be the same."
-              : `By the policies as they are saved: ${OUTCOMES[saved.outcome][1].toLowerCase()}.`}
+              ? "With the saved policies, the outcome would be the same."
+              : `With the saved policies: ${OUTCOMES[saved.outcome][1].toLowerCase()}.`}
           </Text>
         )}
         {policyEvaluations.length === 0 && rootQuorum !== "MET" && (
-          <Text size="sm">No policy speaks of it. One that allows it would be made under Policies.</Text>
+          <Text size="sm">No policy applies to it. You can create one that allows it under Policies.</Text>
         )}
         <List size="sm" spacing="xs">
           {policyEvaluations.map(({ policyId, explanation }) => (
             <List.Item key={policyId} className="name">
               {policyId === triedId ? (
-                <strong>This policy, as it stands here</strong>
+                <strong>This policy, as it is here</strong>
               ) : (
                 <Link to="/policies/$policyId" params={{ policyId }}>
                   <Name>{names.get(policyId) ?? policyId}</Name>
@@ -208,7 +208,7 @@ function Outcome({ answer: { outcome, rootQuorum, policyEvaluations, warnings },
         {/* The editor tells those of the draft while it is typed. */}
         {warnings.length > 0 && tried === undefined && (
           <>
-            <Text fw={600}>Known traps in the policies that are stored:</Text>
+            <Text fw={600}>Known traps in the saved policies:</Text>
             <List size="sm">
               {warnings.map(({ code, message, policyId = "" }) => (
                 <List.Item key={code + policyId}>

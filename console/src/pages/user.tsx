@@ -76,7 +76,7 @@ function Shown({ user, open }: { user: UserRecord; open: (what: Open) => void })
       </Stack>
       <Credentials
         title="Passkeys"
-        empty="There is no passkey."
+        empty="There are no passkeys."
         add={
           isMe &&
           (problem === undefined ? (
@@ -100,7 +100,7 @@ function Shown({ user, open }: { user: UserRecord; open: (what: Open) => void })
       </Credentials>
       <Credentials
         title="API keys"
-        empty="There is no API key."
+        empty="There are no API keys."
         add={
           <Button size="xs" onClick={() => open({ dialog: "api key" })}>
             Add an API key
@@ -196,10 +196,10 @@ function NewKey({ user: { userId, userName }, onClose }: OfUser) {
         apiKeys: [{ apiKeyName, publicKey: key?.publicKey ?? "", curveType: "API_KEY_CURVE_P256" as const }],
       })}
       onClose={onClose}
-      done={() => <Text role="status">The API key is added.</Text>}
+      done={() => <Text role="status">The API key was added.</Text>}
       kept={() => key && <SaveCredentials apiKey={key} userId={userId} userName={userName} />}
     >
-      <Text size="sm">The key pair is made in this browser; the server is told its public half alone.</Text>
+      <Text size="sm">The key pair is created in this browser; the server gets only its public key.</Text>
       <NameField value={apiKeyName} onChange={setName} />
     </FormDialog>
   );
@@ -220,19 +220,19 @@ function NewPasskey({ user: { userId, userName }, onClose }: OfUser) {
   return (
     <FormDialog
       title="Add a passkey"
-      act="Make the passkey"
+      act="Create the passkey"
       mutation={make}
       isReady={label.trim() !== ""}
       parameters={() => undefined}
       onClose={onClose}
-      done={() => <Text role="status">The passkey is added. You can sign in with it at this address.</Text>}
+      done={() => <Text role="status">The passkey was added. You can sign in with it at this address.</Text>}
     >
       <Text size="sm">
         It is bound to the name of this page, <b>{location.hostname}</b>, and signs in nowhere else.
       </Text>
       <TextInput
         label="Name"
-        description="To tell it from others, such as the name of this device."
+        description="To distinguish it from others, such as the name of this device."
         value={label}
         onChange={(event) => setLabel(event.currentTarget.value)}
         required
@@ -249,8 +249,8 @@ function DeleteKey({ user: { userId }, id, name, onClose }: OfUser & { id: strin
     <DeleteDialog
       kind="API key"
       name={name}
-      warning="What it stamps is refused from then on."
-      undo="It cannot come back; another key can be added."
+      warning="Requests that it stamps are refused from then on."
+      undo="It cannot be restored, but another key can be added."
       mutation={remove}
       parameters={{ userId, apiKeyIds: [id] }}
       onClose={onClose}
@@ -264,8 +264,8 @@ function DeletePasskey({ user: { userId }, id, name, onClose }: OfUser & { id: s
     <DeleteDialog
       kind="passkey"
       name={name}
-      warning="What it stamps is refused from then on. It stays on the device, where its owner can delete it."
-      undo="It cannot come back; another passkey can be added."
+      warning="Requests that it stamps are refused from then on. It stays on the device, where its owner can delete it."
+      undo="It cannot be restored, but another passkey can be added."
       mutation={remove}
       parameters={{ userId, authenticatorIds: [id] }}
       onClose={onClose}
@@ -280,8 +280,8 @@ function DeleteUser({ user: { userId, userName }, onClose }: OfUser) {
     <DeleteDialog
       kind="user"
       name={userName}
-      warning="Their credentials go with them, and votes they gave on what still waits count for nothing."
-      undo="This cannot be undone: a user of the same name has another id, and new credentials."
+      warning="Their credentials are deleted too, and their votes on open activities no longer count."
+      undo="This cannot be undone: a new user with the same name has another ID and other credentials."
       mutation={remove}
       parameters={{ userIds: [userId] }}
       onClose={onClose}

@@ -55,7 +55,7 @@ export function Users() {
   return (
     <Page title="Users" actions={<Button onClick={() => setOpen(true)}>New user</Button>}>
       <Answered to={answer}>
-        {({ users }) => <DataTable caption="Users" rows={users} columns={columns} empty="There is nobody." />}
+        {({ users }) => <DataTable caption="Users" rows={users} columns={columns} empty="There are no users." />}
       </Answered>
       {isOpen && <NewUser onClose={() => setOpen(false)} />}
     </Page>
@@ -111,8 +111,8 @@ function NewUser({ onClose }: { onClose: () => void }) {
         autoComplete="off"
       />
       <Checkbox
-        label="Make an API key for them here"
-        description="The server is told its public half alone."
+        label="Create an API key for them here"
+        description="The server gets only the public key."
         checked={hasKey}
         onChange={(event) => setHasKey(event.currentTarget.checked)}
       />

@@ -79,8 +79,8 @@ export function Wallet() {
                 label="Search accounts"
                 description={
                   accounts.hasNextPage
-                    ? "A part of what is listed below; or all of an address or a path, which is looked for among all accounts of the wallet."
-                    : "A part of an address, a path or a name."
+                    ? "Part of what is listed below, or a complete address or path, which is searched in all accounts of the wallet."
+                    : "Part of an address, a path or a name."
                 }
                 value={sought}
                 onChange={(event) => setSought(event.currentTarget.value)}
@@ -153,8 +153,8 @@ function found(all: readonly Account[], bySearch: readonly Account[], text: stri
 }
 
 function emptyWords(sought: string, isLooking: boolean): string {
-  if (sought === "") return "The wallet has no account. Add one to have an address.";
-  return isLooking ? "Looking …" : "No account matches.";
+  if (sought === "") return "The wallet has no accounts. Add one to have an address.";
+  return isLooking ? "Searching …" : "No account matches.";
 }
 
 /** Those of chains whose nodes a server can be told. */
@@ -256,7 +256,7 @@ function AddAccount({
       />
       <TextInput
         label="Name"
-        description="None is needed. It cannot be changed later."
+        description="Optional. It cannot be changed later."
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
         autoComplete="off"
@@ -290,12 +290,10 @@ function DeleteWallet({ wallet, onClose }: { wallet: Schemas["Wallet"]; onClose:
       name={wallet.walletName}
       warning={
         wallet.exported
-          ? "Its phrase is destroyed here. Whoever has it from an export can still use its addresses."
-          : "Its phrase was never exported: what is at its addresses is lost for good."
+          ? "Its phrase is destroyed here. Anybody who exported it can still use its addresses."
+          : "Its phrase was never exported: everything at its addresses is lost permanently."
       }
-      undo={
-        wallet.exported ? "It can be had again by importing the phrase that was exported." : "This cannot be undone."
-      }
+      undo={wallet.exported ? "It can be restored by importing the exported phrase." : "This cannot be undone."}
       mutation={remove}
       parameters={{ walletIds: [wallet.walletId], deleteWithoutExport: true }}
       onClose={onClose}
@@ -317,7 +315,7 @@ function ExportWallet({
       name={walletName}
       kind="wallet"
       secretName="Secret phrase"
-      warning="Whoever has the secret phrase has everything at its addresses, for ever, and no policy holds for them."
+      warning="Anybody who has the secret phrase controls everything at its addresses forever, and no policy applies to them."
       ask={(targetPublicKey) => submit.mutateAsync({ walletId, targetPublicKey })}
       open={phraseOf}
       onClose={onClose}

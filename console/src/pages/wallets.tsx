@@ -63,7 +63,7 @@ export function Wallets() {
             caption="Wallets"
             rows={wallets}
             columns={columns}
-            empty="There is no wallet yet. A wallet holds one secret phrase, and accounts of any chain that are derived from it."
+            empty="There are no wallets yet. A wallet holds one secret phrase, and accounts of any chain that are derived from it."
           />
         )}
       </Answered>

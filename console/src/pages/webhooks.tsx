@@ -25,7 +25,7 @@ export function Webhooks() {
         {({ webhookEndpoints }) =>
           webhookEndpoints.length === 0 ? (
             <Text c="dimmed">
-              There is no endpoint yet. An endpoint is a URL of yours that is told of what happens here.
+              There are no endpoints yet. An endpoint is a URL of yours that receives events about what happens here.
             </Text>
           ) : (
             <Stack>
@@ -64,8 +64,8 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
         </Text>
         <Text size="sm" c="dimmed">
           {subscriptions.length === 0
-            ? "It is subscribed to nothing."
-            : `Told of ${subscriptions.map(({ eventType }) => eventWords(eventType)).join(", ")}.`}
+            ? "It has no subscriptions."
+            : `Receives ${subscriptions.map(({ eventType }) => eventWords(eventType)).join(", ")}.`}
         </Text>
         {update.isError && <ProblemNote error={update.error} />}
         {test.isError && <ProblemNote error={test.error} />}
@@ -73,7 +73,7 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
           (test.data.result === undefined ? (
             <NotYet activity={test.data} />
           ) : (
-            <Text role="status">A test event is on its way. What becomes of it stands under Deliveries.</Text>
+            <Text role="status">A test event is being sent. Its status is shown under Deliveries.</Text>
           ))}
         <Group>
           <Button size="xs" variant="default" disabled={!isActive} loading={test.isPending} onClick={sendTest}>
@@ -88,7 +88,7 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
             loading={update.isPending}
             onClick={() => update.mutate({ endpointId, isActive: !isActive })}
           >
-            {isActive ? "Switch off" : "Switch on"}
+            {isActive ? "Disable" : "Enable"}
           </Button>
           <Button size="xs" variant="default" onClick={() => setDeleting(true)}>
             Delete
@@ -100,8 +100,8 @@ function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
         <DeleteDialog
           kind="endpoint"
           name={name}
-          warning="It is told of nothing any more, and what was on its way to it is cancelled."
-          undo="It can be made anew, under another id."
+          warning="It no longer receives events, and queued deliveries are cancelled."
+          undo="It can be created again, under another ID."
           mutation={remove}
           parameters={{ endpointId }}
           onClose={() => setDeleting(false)}
@@ -225,7 +225,7 @@ function NewEndpoint({ onClose }: { onClose: () => void }) {
         autoComplete="off"
       />
       <MultiSelect
-        label="Told of"
+        label="Events"
         data={EVENT_OPTIONS}
         value={events}
         onChange={(values) => setEvents(values as EventType[])}

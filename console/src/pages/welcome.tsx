@@ -46,14 +46,14 @@ export function Welcome({
             Welcome to Keystead
           </Title>
           <Text>
-            This installation is new. Make a passkey on this device, and you are its root user: you decide on
-            everything. Your browser asks you twice, to make the passkey and to sign in with it.
+            This installation is new. Create a passkey on this device to become its root user: you decide on everything.
+            Your browser asks you twice, to make the passkey and to sign in with it.
           </Text>
           {problem !== undefined && <Text>{problem}</Text>}
           {make.isError && <ProblemNote error={make.error} />}
           <Group>
             <Button loading={make.isPending} disabled={problem !== undefined} onClick={() => make.mutate()}>
-              {registered === undefined ? "Make a passkey and sign in" : "Sign in with the passkey"}
+              {registered === undefined ? "Create a passkey and sign in" : "Sign in with the passkey"}
             </Button>
             <Anchor component="button" type="button" onClick={onLeave}>
               Sign in another way
@@ -82,7 +82,7 @@ async function register(token: string): Promise<string> {
     });
   } catch {
     throw new Error(
-      "The server does not answer: it is not known whether the passkey was added. Try again; if the link is refused as used, sign in another way with the passkey, by the organization's id in credentials.json.",
+      "The server does not answer: it is not known whether the passkey was added. Try again; if the link is refused because it was used, sign in another way with the passkey and the organization's ID from credentials.json.",
     );
   }
   const body = (await answer.json()) as { organizationId: string; message: string };

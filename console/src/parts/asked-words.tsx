@@ -83,7 +83,7 @@ function callSentences(intent: Partial<Sending>): Sentence[] {
 const UNREAD: Sentence[] = [
   {
     key: "unread",
-    words: "The transaction could not be read here. Its bytes stand below; do not approve what you cannot read.",
+    words: "The transaction could not be read here. Its bytes are shown below; do not approve what you cannot read.",
   },
 ];
 
@@ -140,7 +140,7 @@ function tempoSentences(hex: string): Sentence[] | undefined {
     ),
     ...authorizationsCarried(authorizations),
     ...(permitsKey
-      ? [{ key: "key", words: "Carries a permission for another key to sign for the account; it was signed before." }]
+      ? [{ key: "key", words: "Contains a permission for another key to sign for the account; it was signed earlier." }]
       : []),
     { key: "fee", words: <TempoFee of={read} /> },
     { key: "nonce", words: `Its nonce is ${nonce}${nonceKey === "0" ? "" : `, of those under the key ${nonceKey}`}.` },
@@ -196,7 +196,12 @@ function bitcoinSentences(hex: string, signWith: string): Sentence[] {
       }`,
     },
     ...(network === undefined
-      ? [{ key: "network", words: "Addresses are written as on the main network; the key does not tell which it is." }]
+      ? [
+          {
+            key: "network",
+            words: "Addresses are shown as on the main network, because the key does not say which network it is for.",
+          },
+        ]
       : []),
   ];
 }

@@ -113,7 +113,9 @@ export const NotYet = ({ activity }: { activity: SubmittedActivity<unknown> }) =
 
 function stateWords(activity: SubmittedActivity<unknown>): string {
   if (isOver(activity)) return "It was not done.";
-  return activity.status === "ACTIVITY_STATUS_PENDING" ? "It is in progress." : "It waits for others to approve it.";
+  return activity.status === "ACTIVITY_STATUS_PENDING"
+    ? "It is in progress."
+    : "It is waiting for others to approve it.";
 }
 
 interface ConfirmDialogProps<Result, Parameters> {

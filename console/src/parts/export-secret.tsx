@@ -82,8 +82,8 @@ export function ExportSecret({ name, kind, secretName, warning, ask, open, onClo
             <>
               <NotYet activity={exporting.data.waits} />
               <Text size="sm">
-                The key that it was asked for is gone with this dialog: once somebody has approved an export, nobody can
-                open what comes of this one. Export with the SDK where approvals are needed.
+                The key for it is lost when this dialog closes: once somebody has approved an export, nobody can open
+                what comes of this one. Export with the SDK where approvals are needed.
               </Text>
             </>
           )}

@@ -94,7 +94,7 @@ function Values({ name, values }: { name: string; values: unknown[] }) {
   );
 }
 
-/** `privateKeyId` is "Private key id". */
+/** `privateKeyId` is "Private key ID". */
 function nameWords(name: string): string {
   const text = name.replaceAll(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -84,7 +84,7 @@ const FoundInBrowser = ({ finder }: { finder: string }) => (
 
 const FromFurtherDown = ({ beginAgain }: { beginAgain: () => void }) => (
   <Group>
-    <Text size="sm">What stands above is left out.</Text>
+    <Text size="sm">What is shown above is left out.</Text>
     <Button size="xs" variant="default" onClick={beginAgain}>
       Begin again
     </Button>

@@ -26,7 +26,7 @@ export interface RawPayload {
 const HASH: Sentence[] = [
   {
     key: "hash",
-    words: "Signs a hash. What it is the hash of is not known here; do not approve what you cannot read.",
+    words: "Signs a hash. It is not known here what was hashed; do not approve what you cannot read.",
   },
 ];
 
@@ -92,7 +92,7 @@ const EVERY_CHAIN = "0";
 
 function authorizationSentences(authorization: Authorization | undefined): Sentence[] {
   if (!authorization) {
-    const words = "The authorization could not be read here. It stands below; do not approve what you cannot read.";
+    const words = "The authorization could not be read here. It is shown below; do not approve what you cannot read.";
     return [{ key: "unread", words }];
   }
   const { address, chainId, nonce } = authorization;
@@ -116,7 +116,7 @@ function authorizationSentences(authorization: Authorization | undefined): Sente
 function typedDataSentences(json: string): Sentence[] {
   const read = readTypedData(json);
   if (!read) {
-    const words = "The typed data could not be read here. It stands below; do not approve what you cannot read.";
+    const words = "The typed data could not be read here. It is shown below; do not approve what you cannot read.";
     return [{ key: "unread", words }];
   }
   const { primaryType, domain, message, isCut } = read;
@@ -134,7 +134,7 @@ function typedDataSentences(json: string): Sentence[] {
       words: <OneMember of="Domain, " member={member} note={chainOf(member)} />,
     })),
     ...message.map((member) => ({ key: `message ${member.path}`, words: <OneMember member={member} /> })),
-    ...(isCut ? [{ key: "cut", words: "It has more members, which are not told here." }] : []),
+    ...(isCut ? [{ key: "cut", words: "It has more members, which are not shown here." }] : []),
   ];
 }
 

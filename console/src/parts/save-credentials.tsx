@@ -18,8 +18,8 @@ export function SaveCredentials({ apiKey, userName, userId }: SaveCredentialsPro
   return (
     <>
       <Text>
-        The private key is in this tab alone, and gone when this dialog closes. Save it now, and hand it over safely if
-        it is for somebody else.
+        The private key exists only in this tab, and is lost when this dialog closes. Save it now, and hand it over
+        safely if it is for somebody else.
       </Text>
       <Button onClick={() => offerFile("credentials.json", `${JSON.stringify(credentials, null, 2)}\n`)}>
         Save credentials.json

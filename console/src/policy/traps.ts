@@ -8,7 +8,7 @@ const MAX_STEPS = 500_000;
 const MAX_EXPRESSIONS = 30;
 const expressions = createExpressionCache(MAX_EXPRESSIONS);
 
-const NOT_LOOKED_AT = "Whether there are traps in it is not told here: it is too long.";
+const NOT_LOOKED_AT = "It is too long to be checked for traps here.";
 
 /** What the server would warn of if this was made a policy, by its own rules; nothing while the condition has an error. */
 export function trapsIn(policy: Pick<Policy, "effect" | "condition" | "consensus">): string[] {

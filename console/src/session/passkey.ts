@@ -12,7 +12,7 @@ const RS256 = -257;
 /** Why no passkey can be made or used here; undefined where it can. */
 export function passkeyProblem(): string | undefined {
   if (!window.isSecureContext || window.PublicKeyCredential === undefined) {
-    return "This browser has no passkeys here: they need https, or http://localhost on the machine itself.";
+    return "Passkeys do not work at this address: they require https, or http://localhost on the machine itself.";
   }
   if (!/^[0-9.]+$|:/.test(location.hostname)) return undefined;
   return `Passkeys are bound to names, and this page was opened by an address. Open http://localhost:${location.port} instead.`;

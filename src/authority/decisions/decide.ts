@@ -111,7 +111,7 @@ function onlyUserProblem({ subject, submitter, organization, lookUps }: Decision
   if (onlyUserId === undefined || onlyUserId === submitter.userId) return undefined;
   const user = lookUps.user(onlyUserId);
   if (!user) fail("RESOURCE_NOT_FOUND", { kind: "user", id: onlyUserId, organizationId: organization.id });
-  return `Only user ${onlyUserId} may ask for this: users do it for themselves alone.`;
+  return `Only user ${onlyUserId} may do this: users can do it only for themselves.`;
 }
 
 /** Whether the approvals reach the root quorum's threshold. */

@@ -34,13 +34,13 @@ export function remedyFor(
   asked: PolicyDecision | undefined,
 ): string {
   if (subject.governedBy === "rootQuorum") {
-    return `Only the root quorum decides on this: it takes approvals by ${organization.quorumThreshold} of its members, whom get_organization_configs names, and no policy can allow it.`;
+    return `Only the root quorum decides on this: it requires approvals by ${organization.quorumThreshold} of its members, whom get_organization_configs lists, and no policy can allow it.`;
   }
   if (!asked)
     return "The organization has no policies that could allow it; its root quorum can add one with create_policy.";
   return asked.outcome === "OUTCOME_DENY_EXPLICIT"
-    ? "The details say why each policy came to its outcome; only the root quorum stands above a policy that denies."
-    : "The details say why each policy came to its outcome; the root quorum can change them, and simulate_policy tries what would do.";
+    ? "The details give the reason for each policy's outcome; only the root quorum can overrule a policy that denies."
+    : "The details give the reason for each policy's outcome; the root quorum can change policies, and simulate_policy tries out changes.";
 }
 
 /** The details of an error for a denial, for clients that read them. */

@@ -90,7 +90,7 @@ describe("providers that a parent brings to a user", () => {
     ]) {
       assert.throws(
         () => bring(shown, other),
-        (error) => error instanceof KeysteadError && /`oauthProviders.1.oidcToken` is no proof/.test(error.message),
+        (error) => error instanceof KeysteadError && /`oauthProviders.1.oidcToken` is not a proof/.test(error.message),
         JSON.stringify(other),
       );
       assert.throws(() => bring(other), KeysteadError, JSON.stringify(other));

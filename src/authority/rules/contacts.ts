@@ -18,7 +18,7 @@ export function verifyContact(draft: Draft, userId: string, contact: Contact, no
   const holder = draft.part("contactHolder", contactAt(contact));
   if (holder === userId) return;
   if (holder !== undefined) {
-    const reason = `shows ${contact.value}, which is the verified contact of another user of this organization, its parent or one below that; it has to be removed or changed there first`;
+    const reason = `shows ${contact.value}, which is the verified contact of another user of this organization, its parent or an organization below its parent; remove or change it there first`;
     fail("FIELD_INVALID", { field, reason });
   }
   draft.apply({ do: "verifyContact", userId, contact, now });
@@ -83,7 +83,7 @@ export function refuseOtherAddresses(
   );
   if (other < 0) return;
   const reason =
-    "is no proof that a parent may bring: that takes a token of Google with the verified address that the user has, and apps of the parent's own alone";
+    "is not a proof that a parent may submit: that requires a token from Google, for one of the parent's own apps, with the user's verified address";
   fail("FIELD_INVALID", { field: `${field}.${other}.oidcToken`, reason });
 }
 
@@ -114,7 +114,7 @@ export function releaseChanged(
 export function requireWithoutContact(view: AuthorityView, userId: string, type: ContactType, field: string): void {
   const asked = view.part("mfaPolicies", userId).flatMap(({ requiredMethods }) => requiredMethods);
   if (asked.some(({ any }) => any.some((method) => method.type === otpMethods[type]))) {
-    const reason = `is what an MFA policy of the user asks for codes to (${otpMethods[type]}); change that policy first`;
+    const reason = `is where an MFA policy of the user requires codes to be sent (${otpMethods[type]}); change that policy first`;
     fail("FIELD_INVALID", { field, reason });
   }
   const user = view.part("user", userId);

@@ -15,7 +15,7 @@ export function addInterface(draft: Draft, contract: ContractInterface): void {
     fail("RESOURCE_EXISTS", {
       kind: "smart contract interface",
       field: "parameters.smartContractAddress",
-      reason: `has one of this type, ${existing}; delete it first`,
+      reason: `already has an interface of this type, ${existing}; delete it first`,
     });
   }
   draft.apply({ do: "addInterface", contract });

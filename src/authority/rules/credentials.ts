@@ -45,7 +45,7 @@ export function addApiKeys(
   );
   const known = holders.findIndex((holder) => holder !== undefined);
   if (known >= 0) {
-    const reason = "belongs to an API key of this organization already";
+    const reason = "already belongs to an API key of this organization";
     fail("RESOURCE_EXISTS", { kind: "API key", field: `${placeOf(field, known)}.publicKey`, reason });
   }
   draft.apply({ do: "addApiKeys", userId, apiKeys: apiKeys.map((key) => ({ ...key, createdAt: now })), now });
@@ -120,7 +120,7 @@ export function addAuthenticators(
   const holders = draft.parts("authenticatorId", ids);
   const known = ids.findIndex((id, index) => holders[index] !== undefined || ids.indexOf(id) < index);
   if (known >= 0) {
-    const reason = "belongs to an authenticator of this organization already";
+    const reason = "already belongs to an authenticator of this organization";
     fail("RESOURCE_EXISTS", {
       kind: "authenticator",
       field: `${placeOf(field, known)}.attestation.credentialId`,
@@ -163,7 +163,7 @@ export function refuseUnproven(
   );
   if (unproven < 0) return;
   const where = claims[unproven]?.provenBy ? ", for one of the apps that the organization or its parent has set" : "";
-  const reason = `needs proof: an \`oidcToken\` with the same \`iss\` and \`sub\` in the same list, or a provider with these that the user has${where}`;
+  const reason = `needs proof: an \`oidcToken\` with the same \`iss\` and \`sub\` in the same list, or a provider with these that the user already has${where}`;
   fail("FIELD_INVALID", { field: `${field}.${unproven}.oidcClaims`, reason });
 }
 
@@ -186,7 +186,7 @@ export function addOauthProviders(
   const added = providers.map(({ verifiedEmail: _, isOwnApp: __, ...provider }) => ({ ...provider, createdAt: now }));
   refuseTooManyProviders(draft.part("oauthProviders", userId).length + added.length);
   if (known >= 0) {
-    const reason = "names an issuer, subject and audience that belong to a user of this organization already";
+    const reason = "names an issuer, subject and audience that already belong to a user of this organization";
     fail("OAUTH_PROVIDER_EXISTS", { field: `${field}.${known}`, reason });
   }
   draft.apply({ do: "addOauthProviders", userId, oauthProviders: added, now });

@@ -102,7 +102,7 @@ function refuseNamedByMfa(view: AuthorityView, userId: string, removed: readonly
   for (const { id: mfaPolicyId, name, requiredMethods: groups } of view.part("mfaPolicies", userId)) {
     const named = groups.filter(({ any }) => any.some(({ id }) => id !== undefined && removed.includes(id)));
     if (canShow(view, userId, named)) continue;
-    const reason = `holds what the user's MFA policy ${name} (${mfaPolicyId}) asks for; change that policy first`;
+    const reason = `contains what the user's MFA policy ${name} (${mfaPolicyId}) requires; change that policy first`;
     fail("FIELD_INVALID", { field, reason });
   }
 }

@@ -36,17 +36,14 @@ describe("a root quorum", () => {
     const of = (ada: Person) => organization(1, ["ada"], { ada });
     assert.throws(
       () => refuseShortQuorum(of({}), "ada", evaluate),
-      refused("QUORUM_USERS_MISSING", /give them a passkey or an API key/),
+      refused("QUORUM_USERS_MISSING", /give them their own passkey or API key/),
     );
     assert.throws(
       () => refuseShortQuorum(of(lockedOut), "ada", evaluate),
       refused("QUORUM_USERS_MISSING", /MFA policies would ask/),
     );
     const ofServer = { apiKeys: [apiKeyOf("key", { grade: "server" })] };
-    assert.throws(
-      () => refuseShortQuorum(of(ofServer), "ada", evaluate),
-      refused("QUORUM_USERS_MISSING", /of their own/),
-    );
+    assert.throws(() => refuseShortQuorum(of(ofServer), "ada", evaluate), refused("QUORUM_USERS_MISSING", /their own/));
     refuseShortQuorum(of({ ...lockedOut, authenticators: [passkeyOf("passkey")] }), "ada", evaluate);
   });
 

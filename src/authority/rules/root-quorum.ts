@@ -37,7 +37,7 @@ function findSigners(
 export function refuseThreshold(threshold: number, users: number, field: string): void {
   if (threshold < 1) fail("QUORUM_THRESHOLD_ZERO", { field, threshold });
   if (threshold > users) {
-    fail("QUORUM_USERS_MISSING", { reason: `\`${field}\` is ${threshold}, and takes at least as many users` });
+    fail("QUORUM_USERS_MISSING", { reason: `\`${field}\` is ${threshold}, which requires at least as many users` });
   }
 }
 
@@ -59,7 +59,7 @@ export function setRootQuorum(draft: Draft, quorum: RootQuorum, evaluate: Evalua
   const signers = findSigners(draft, userIds, threshold, evaluate);
   if (signers.length < threshold) {
     const other = userIds.find((id) => !signers.includes(id));
-    const reason = `\`parameters.threshold\` is ${threshold}, and takes at least as many users who can sign; give ${other} a passkey or an API key of their own without expiry, and MFA policies that these meet`;
+    const reason = `\`parameters.threshold\` is ${threshold}, which requires at least as many users who can sign; give ${other} their own passkey or API key without expiry, and only MFA policies that these meet`;
     fail("QUORUM_USERS_MISSING", { reason });
   }
   draft.apply({ do: "setRootQuorum", quorum, now });
@@ -72,7 +72,7 @@ export function refuseShortQuorum(view: AuthorityView, userId: string, evaluate:
   const signers = findSigners(view, userIds, threshold, evaluate);
   if (signers.length >= threshold || signers.includes(userId)) return;
   if (!canSignByThemselves(view, userId)) {
-    const reason = `user ${userId} is in the root quorum, which takes ${threshold} members who can sign; give them a passkey or an API key of their own without expiry first, or change it with update_root_quorum`;
+    const reason = `user ${userId} is in the root quorum, which requires ${threshold} members who can sign; first give them their own passkey or API key without expiry, or change the root quorum with update_root_quorum`;
     fail("QUORUM_USERS_MISSING", { reason });
   }
   const reason = `user ${userId} is in the root quorum, and their MFA policies would ask even for their own removal what the user cannot show whenever asked: a passkey, an API key without expiry, a token of an OAuth provider, or below a parent a code. Give them that first`;
@@ -94,6 +94,6 @@ export function refuseQuorumWithoutFeature(
   const { threshold, userIds } = view.part("rootQuorum", ALL);
   const canSign = (as: AuthorityView) => findSigners(as, userIds, threshold, evaluate).length >= threshold;
   if (canSign(view) || !canSign(before)) return;
-  const reason = `${name} sends the codes that MFA policies of members of the root quorum ask for, even for their own removal. Change those policies first`;
+  const reason = `${name} sends the codes that MFA policies of members of the root quorum require, even for their own removal. Change those policies first`;
   fail("QUORUM_USERS_MISSING", { reason });
 }

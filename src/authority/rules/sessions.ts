@@ -23,7 +23,7 @@ export function withProfileOf<Asked extends { sessionProfileId?: string }>(
 ): Asked {
   if (sessionProfileId === undefined || asked.sessionProfileId === sessionProfileId) return asked;
   if (asked.sessionProfileId === undefined) return { ...asked, sessionProfileId };
-  const reason = `must be absent or ${sessionProfileId}, the profile of the session that asks`;
+  const reason = `must be absent or ${sessionProfileId}, the profile of the session that sends the request`;
   return fail("FIELD_INVALID", { field: "parameters.sessionProfileId", reason });
 }
 
@@ -34,7 +34,8 @@ export function withProfileOf<Asked extends { sessionProfileId?: string }>(
  */
 export function refuseLimited({ sessionProfileId }: CredentialRef): void {
   if (sessionProfileId === undefined) return;
-  const reason = "A session that is limited to a profile would be rid of it so. Ask for another by stamp_login.";
+  const reason =
+    "A session that is limited to a profile could escape the limits this way. Create another one with stamp_login.";
   fail("PERMISSION_DENIED", { reason });
 }
 
@@ -80,7 +81,7 @@ export function useUpKeys(
   const apiKeys = draft.part("apiKeys", userId).filter((key) => key.type === type);
   const used = apiKeys.find(({ id }) => id === keyId);
   if (!used || hasExpired(used, now)) {
-    fail("PERMISSION_DENIED", { reason: `The key ${keyId} that it was asked with has expired or is gone.` });
+    fail("PERMISSION_DENIED", { reason: `The key ${keyId} that submitted it has expired or was deleted.` });
   }
   draft.apply({ do: "removeApiKeys", userId, apiKeys, takesVotesBack: false, now });
 }

@@ -110,7 +110,7 @@ export function removeUsers(draft: Draft, userIds: readonly string[], now: numbe
   requireUsers(draft, userIds);
   const member = draft.part("rootQuorum", ALL).userIds.find((id) => userIds.includes(id));
   if (member !== undefined) {
-    const reason = `holds ${member}, a member of the root quorum; change it with update_root_quorum first`;
+    const reason = `contains ${member}, a member of the root quorum; change the root quorum with update_root_quorum first`;
     fail("FIELD_INVALID", { field, reason });
   }
   const ids = [...new Set(userIds)];

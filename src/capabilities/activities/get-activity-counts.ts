@@ -10,7 +10,7 @@ const DEFAULT_DAYS = 30;
 
 const DailyCount = Type.Object(
   {
-    day: Type.String({ description: "As 2026-11-22, in UTC." }),
+    day: Type.String({ description: "Such as 2026-11-22, in UTC." }),
     name: Type.String(),
     count: Type.Integer(),
   },
@@ -47,7 +47,7 @@ export const getActivityCounts = query({
   path: "get_activity_counts",
   isExtension: true,
   summary:
-    "How many activities were decided on each of the last days, with signatures by chain, sign-ins, and webhook deliveries. They are counted some seconds after they happened. An extension of this server.",
+    "Get how many activities were decided on each of the last days, with signatures by chain, sign-ins, and webhook deliveries. They are counted some seconds after they happened. An extension of this server.",
   needs: ["registry"],
   request: Type.Object({
     organizationId: Id,
@@ -55,7 +55,7 @@ export const getActivityCounts = query({
       Type.Integer({
         minimum: 1,
         maximum: MAX_DAYS_TOLD,
-        description: "how many days, today among them; 30 unless said",
+        description: "how many days, including today; 30 by default",
       }),
     ),
   }),

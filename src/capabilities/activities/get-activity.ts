@@ -10,7 +10,7 @@ import { viewFor } from "./view.ts";
 
 export const getActivity = query({
   path: "get_activity",
-  summary: "One activity with its votes.",
+  summary: "Get an activity with its votes.",
   needs: ["registry"],
   request: Type.Object({ organizationId: Id, activityId: Id }),
   response: Type.Object({ activity: AnyActivity }),

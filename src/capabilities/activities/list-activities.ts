@@ -14,7 +14,7 @@ import { viewFor } from "./view.ts";
 export const listActivities = query({
   path: "list_activities",
   summary:
-    "Activities of the organization, newest first. `filterByUserId`, an extension of this server, finds those that a user submitted or voted on.",
+    "List the activities of the organization, newest first. `filterByUserId`, an extension of this server, finds those that a user submitted or voted on.",
   needs: ["registry"],
   request: Type.Object({
     organizationId: Id,
@@ -28,7 +28,7 @@ export const listActivities = query({
     hasMore: Type.Optional(
       Type.Boolean({
         description:
-          "True where the page is shorter than asked for because its activities are large, or because as many of a user's were looked through as one request may.",
+          "True if the page is shorter than requested, because its activities are large or because the request has searched as many of a user's activities as one request may.",
       }),
     ),
   }),

@@ -8,7 +8,7 @@ import { findAuthProxy, putAuthProxy, refuseChanged } from "./store.ts";
 export const disableAuthProxy = activity({
   path: "disable_auth_proxy",
   summary:
-    "Refuse everything that comes through the auth proxy, and take its key away. Its configuration stays, for when it is enabled again.",
+    "Refuse all requests through the auth proxy, and remove its key. Its configuration is kept for when it is enabled again.",
   only: "parents",
   intent: Strict({}),
   result: Type.Object({}),

@@ -13,7 +13,7 @@ import { findAuthProxy, putAuthProxy, refuseChanged, type StoredAuthProxy } from
 export const enableAuthProxy = activity({
   path: "enable_auth_proxy",
   summary:
-    "Let people sign up and in through this server without a backend: makes a user whose key stamps their requests, and a policy that allows it what they need.",
+    "Let people sign up and in through this server without a backend. Creates a user whose key stamps their requests, and a policy that allows the user what they need.",
   only: "parents",
   asks: ["createAuthProxyKey"],
   intent: Strict({}),

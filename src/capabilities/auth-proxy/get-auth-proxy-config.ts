@@ -6,7 +6,7 @@ import { requireConfig } from "./store.ts";
 
 export const getAuthProxyConfig = query({
   path: "get_auth_proxy_config",
-  summary: "The auth proxy of the organization: its configuration id, whether it is enabled, and what was set.",
+  summary: "Get the auth proxy of the organization: its configuration ID, whether it is enabled, and its settings.",
   only: "parents",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ config: AuthProxyConfig }),

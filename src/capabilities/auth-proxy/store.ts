@@ -72,7 +72,7 @@ export async function refuseChanged(
 ): Promise<void> {
   const now = await findAuthProxy(tx, organizationId);
   if (isDeepStrictEqual(now, before)) return;
-  const reason = "was changed by another request at the same time: send this one again";
+  const reason = "was changed by another request at the same time; send this one again";
   fail("RESOURCE_EXISTS", { kind: "auth proxy", field: "organizationId", reason });
 }
 

@@ -21,7 +21,7 @@ export const updateAuthProxyConfig = activity({
     checkSettings(intent);
     if (intent.captchaEnabled && captcha.siteKey === undefined) {
       const reason =
-        "cannot be true: this server has no captcha; its operator sets KEYSTEAD_TURNSTILE_SITE_KEY and KEYSTEAD_TURNSTILE_SECRET";
+        "cannot be true: this server has no captcha; its operator must set KEYSTEAD_TURNSTILE_SITE_KEY and KEYSTEAD_TURNSTILE_SECRET";
       fail("FIELD_INVALID", { field: "parameters.captchaEnabled", reason });
     }
   },

@@ -12,7 +12,7 @@ import { oauthClientIds, otpShapeOf, sessionSecondsOf } from "./model.ts";
 
 export const walletKitConfig = proxyCall({
   path: "wallet_kit_config",
-  summary: "What an app shows to those who sign up or in: the ways that are allowed, and how codes look.",
+  summary: "Get what an app shows to people who sign up or in: the allowed methods, and the form of codes.",
   request: Type.Object({}),
   response: Type.Object({
     enabledProviders: Type.Array(Type.String()),
@@ -53,7 +53,7 @@ function enabledProvidersOf({
 
 export const walletKitClientParams = proxyCall({
   path: "wallet_kit_client_params",
-  summary: "The site key of the captcha, while one is asked for.",
+  summary: "Get the site key of the captcha, if one is required.",
   needs: ["captcha"],
   request: Type.Object({}),
   response: Type.Object({ turnstileSiteKey: Type.Optional(Type.String()) }),

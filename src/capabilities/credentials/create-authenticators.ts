@@ -18,7 +18,7 @@ const IntentV1 = Strict({ authenticators: SomeOf(AuthenticatorParamsV1, MAX_AUTH
 
 export const createAuthenticators = activity({
   path: "create_authenticators",
-  summary: "Add passkeys to a user, each with the attestation of its making.",
+  summary: "Add passkeys to a user, each with its attestation.",
   version: 2,
   intent: Strict({ authenticators: SomeOf(AuthenticatorParams, MAX_AUTHENTICATORS_PER_USER), userId: Id }),
   result: Type.Object({ authenticatorIds: Type.Array(Type.String()) }),

@@ -19,7 +19,7 @@ const Result = Type.Object({ providerIds: Type.Array(Type.String()) });
 export const createOauthProviders = activity({
   path: "create_oauth_providers",
   summary:
-    "Let a user sign in with OIDC tokens of these issuers. Each is shown by a token, which its issuer's keys verify; claims without one need the proof of a token or a provider with the same issuer and subject. A parent may name a user of a sub-organization whose address Google's token shows.",
+    "Let a user sign in with OIDC tokens from these issuers. Each provider is proven by a token, which is verified with its issuer's keys; claims without a token need a token or an existing provider with the same issuer and subject. A parent may do this for a user of a sub-organization if a token from Google contains the user's address.",
   byParents: true,
   needs: ["oidc"],
   version: 2,

@@ -7,7 +7,7 @@ import { Id, SomeIds, Strict } from "../../engine/fields.ts";
 export const deleteApiKeys = activity({
   path: "delete_api_keys",
   summary:
-    "Delete API keys of a user, and take back the votes given with them in activities that are still open. The user keeps a lasting credential, or in a sub-organization an OAuth provider.",
+    "Delete API keys of a user, and withdraw votes that were cast with them on activities that are still open. The user must keep a long-lived credential or, in a sub-organization, an OAuth provider.",
   intent: Strict({ userId: Id, apiKeyIds: SomeIds }),
   result: Type.Object({ apiKeyIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),

@@ -7,7 +7,7 @@ import { Id, SomeIds, Strict } from "../../engine/fields.ts";
 export const deleteOauthProviders = activity({
   path: "delete_oauth_providers",
   summary:
-    "Delete OAuth providers of a user, and take back the votes given with them in activities that are still open. The user keeps a lasting credential or another provider.",
+    "Delete OAuth providers of a user, and withdraw votes that were cast with them on activities that are still open. The user must keep a long-lived credential or another provider.",
   intent: Strict({ userId: Id, providerIds: SomeIds }),
   result: Type.Object({ providerIds: Type.Array(Type.String()) }),
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "DELETE", ownerId: userId }),

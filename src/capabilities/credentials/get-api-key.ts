@@ -6,7 +6,7 @@ import { fail } from "../../kernel/errors.ts";
 
 export const getApiKey = query({
   path: "get_api_key",
-  summary: "One API key.",
+  summary: "Get an API key.",
   request: Type.Object({ organizationId: Id, apiKeyId: Id }),
   response: Type.Object({ apiKey: ApiKey }),
   async run({ request: { apiKeyId }, read, organization }) {

@@ -7,7 +7,7 @@ import { requireUsers } from "../users/store.ts";
 
 export const getApiKeys = query({
   path: "get_api_keys",
-  summary: "The API keys of a user, or of the whole organization.",
+  summary: "List the API keys of a user, or of the whole organization.",
   request: Type.Object({ organizationId: Id, userId: Type.Optional(Id) }),
   response: Type.Object({ apiKeys: Type.Array(ApiKey) }),
   async run({ request: { userId }, read, organization }) {

@@ -7,7 +7,7 @@ import { requireUsers } from "../users/store.ts";
 
 export const getAuthenticators = query({
   path: "get_authenticators",
-  summary: "The passkeys of a user.",
+  summary: "List the passkeys of a user.",
   request: Type.Object({ organizationId: Id, userId: Id }),
   response: Type.Object({ authenticators: Type.Array(Authenticator) }),
   async run({ request: { userId }, read, organization }) {

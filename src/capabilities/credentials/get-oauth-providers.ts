@@ -7,7 +7,7 @@ import { requireUsers } from "../users/store.ts";
 
 export const getOauthProviders = query({
   path: "get_oauth_providers",
-  summary: "The OAuth providers of a user, or of the whole organization.",
+  summary: "List the OAuth providers of a user, or of the whole organization.",
   request: Type.Object({ organizationId: Id, userId: Type.Optional(Id) }),
   response: Type.Object({ oauthProviders: Type.Array(OauthProvider) }),
   async run({ request: { userId }, read, organization }) {

@@ -136,7 +136,7 @@ export async function checkApiKeys(apiKeys: readonly ApiKeyParams[], field: stri
     const normalized = normalizePublicKey(curveType, publicKey);
     const at = `${field}.${index}.publicKey`;
     if (!normalized) fail("FIELD_INVALID", { field: at, reason: publicKeyForm(curveType) });
-    if (seen.has(normalized)) fail("FIELD_INVALID", { field: at, reason: "is there twice" });
+    if (seen.has(normalized)) fail("FIELD_INVALID", { field: at, reason: "occurs twice" });
     seen.add(normalized);
   }
 }
@@ -249,7 +249,7 @@ export async function verifyOauthProviders(
     const { iss, sub, aud } = (oidcClaims ?? token) as NonNullable<typeof oidcClaims>;
     const isOf = (other: { iss: string; sub: string } | undefined) => other?.iss === iss && other.sub === sub;
     if (token && !isOf(token)) {
-      const reason = "must have the `iss` and `sub` of the `oidcToken` beside it";
+      const reason = "must have the same `iss` and `sub` as the `oidcToken` next to it";
       fail("FIELD_INVALID", { field: `${field}.${index}.oidcClaims`, reason });
     }
     const verifiedEmail = token && shownEmailOf(token, settings);

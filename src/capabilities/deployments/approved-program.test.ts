@@ -108,7 +108,7 @@ describe("what a deployment runs", () => {
     for (const approvals of few) {
       assert.equal(
         judgeDeployment(row, approvals).refusal,
-        `its manifest has valid approvals of ${approvals.length && 1} members of the manifest set, and takes 2`,
+        `its manifest has valid approvals from ${approvals.length && 1} members of the manifest set, but requires 2`,
       );
     }
     const open = { ...manifest, manifestSet: { threshold: 0, members: [] } };

@@ -79,7 +79,7 @@ export function judgeDeployment(row: ClaimedDeployment, approvals: readonly Give
   });
   if (!reached) {
     return {
-      refusal: `its manifest has valid approvals of ${valid} members of the manifest set, and takes ${threshold}`,
+      refusal: `its manifest has valid approvals from ${valid} members of the manifest set, but requires ${threshold}`,
     };
   }
   const { namespace, pivot, shareSet } = manifest;

@@ -36,7 +36,7 @@ export const createTvcApp = activity({
     if (shareSet.threshold < 2) {
       fail("TVC_OPERATOR_SET_INVALID", {
         field: "parameters.shareSetId",
-        reason: "names a set with a threshold of 1; shares take at least 2",
+        reason: "names a set with a threshold of 1; shares require at least 2",
       });
     }
     const quorumKey = await findQuorumKey(tx, organizationId, { public_key: intent.quorumPublicKey.toLowerCase() });

@@ -14,7 +14,7 @@ const DEFAULT_REPLICAS = 3;
 export const createTvcDeployment = activity({
   path: "create_tvc_deployment",
   summary:
-    "Make a manifest of which program of an image runs, with what and how, for the operators of an app to approve.",
+    "Create a deployment: a manifest of the program in an image that runs, with its arguments and settings, for the operators of an app to approve.",
   needs: ["deployments"],
   asks: ["openPullSecret", "sealJobSecret"],
   intent: DeploymentParams,
@@ -23,7 +23,7 @@ export const createTvcDeployment = activity({
   check({ qosVersion, pivotContainerImageUrl, pivotArgs }, { deployments: { qosVersions } }) {
     checkImage(pivotContainerImageUrl, "parameters.pivotContainerImageUrl");
     if (Buffer.byteLength(JSON.stringify(pivotArgs)) > MAX_PIVOT_ARGS_BYTES) {
-      const reason = `must have at most ${MAX_PIVOT_ARGS_BYTES} bytes together, as JSON`;
+      const reason = `must have at most ${MAX_PIVOT_ARGS_BYTES} bytes in total, as JSON`;
       fail("FIELD_INVALID", { field: "parameters.pivotArgs", reason });
     }
     if (qosVersions.includes(qosVersion)) return;

@@ -20,7 +20,7 @@ const Approval = Strict({
 export const createTvcManifestApprovals = activity({
   path: "create_tvc_manifest_approvals",
   summary:
-    "Hand in operators' signatures over the hash of a manifest. Once there are enough, the deployment runs; the first one of an app is its live one.",
+    "Submit operators' signatures over the hash of a manifest. Once there are enough, the deployment runs. The first deployment of an app becomes its live one.",
   intent: Strict({ manifestId: Id, approvals: SomeOf(Approval, MAX_TVC_OPERATORS_OF_SET) }),
   result: Type.Object({ approvalIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "TVC_DEPLOYMENT", action: "UPDATE" }),
@@ -41,7 +41,7 @@ export const createTvcManifestApprovals = activity({
         fail("TVC_APPROVAL_INVALID", { field: `parameters.approvals.${index}.${field}`, reason });
       const operator = members.get(operatorId);
       if (!operator) return refuse("operatorId", "the operator is not in the manifest set of the app");
-      if (approved.has(operatorId)) return refuse("operatorId", "the operator has approved it already");
+      if (approved.has(operatorId)) return refuse("operatorId", "the operator has already approved it");
       if (!verifyApproval(hash, operator.public_key, signature)) {
         return refuse(
           "signature",

@@ -44,7 +44,7 @@ export const createTvcOperator = activity({
   subject: () => ({ governedBy: "policies", resource: "TVC_OPERATOR", action: "CREATE" }),
   check(intent) {
     if (Boolean(intent.walletName) === Boolean(intent.walletId)) {
-      const reason = `and \`walletName\` are ${intent.walletId ? "both" : "neither"} given; give one of them`;
+      const reason = `and \`walletName\` are ${intent.walletId ? "both" : "neither"} given; give exactly one of them`;
       fail("FIELD_INVALID", { field: "parameters.walletId", reason });
     }
     checkAccounts(accountsAt(intent), "parameters");

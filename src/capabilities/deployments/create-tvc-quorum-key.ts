@@ -10,7 +10,7 @@ import { addQuorumKey, operatorsByEncryptKey } from "./quorum-keys.ts";
 export const createTvcQuorumKey = activity({
   path: "create_tvc_quorum_key",
   summary:
-    "Make a quorum key for an app and share it among operators, each share encrypted to one operator's encryption key. Nobody keeps the key.",
+    "Create a quorum key for an app and split it among operators, each share encrypted to one operator's encryption key. Nobody keeps the key.",
   asks: ["createQuorumKey"],
   intent: Strict({
     threshold: Type.Integer({ minimum: MIN_SHARE_THRESHOLD, maximum: MAX_TVC_OPERATORS_OF_SET }),
@@ -26,11 +26,12 @@ export const createTvcQuorumKey = activity({
     const refuse = (name: string, reason: string) =>
       fail("TVC_QUORUM_KEY_INVALID", { field: `parameters.${name}`, reason });
     if (threshold > operatorEncryptKeys.length) {
-      refuse("threshold", `is more than the ${operatorEncryptKeys.length} operators`);
+      refuse("threshold", `is more than the number of operators, ${operatorEncryptKeys.length}`);
     }
     operatorEncryptKeys.forEach((key, index) => {
       const field = `operatorEncryptKeys.${index}`;
-      if (operatorEncryptKeys.indexOf(key) < index) refuse(field, "is in the list already: one operator has one share");
+      if (operatorEncryptKeys.indexOf(key) < index)
+        refuse(field, "is already in the list: each operator has one share");
       if (!parseP256Point(key)) fail("FIELD_INVALID", { field: `parameters.${field}`, reason: `must be ${POINT}` });
     });
   },

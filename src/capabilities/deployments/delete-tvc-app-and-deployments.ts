@@ -5,7 +5,7 @@ import { deleteDeployment, findOpenDeployments, requireOpenApp, updateApp } from
 
 export const deleteTvcAppAndDeployments = activity({
   path: "delete_tvc_app_and_deployments",
-  summary: "Delete an app and stop all its deployments, the live one as well, for good. Their records stay.",
+  summary: "Delete an app and stop all its deployments, including the live one, permanently. Their records are kept.",
   needs: ["deployments"],
   intent: Strict({ appId: Id }),
   result: Type.Object({ appId: Type.String() }),

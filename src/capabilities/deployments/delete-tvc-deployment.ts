@@ -6,7 +6,7 @@ import { deleteDeployment, requireDeployment, requireOpenApp } from "./store.ts"
 
 export const deleteTvcDeployment = activity({
   path: "delete_tvc_deployment",
-  summary: "Stop a deployment that is not the live one. It can be restored until it is cleaned up; its record stays.",
+  summary: "Stop a deployment that is not the live one. It can be restored until it is cleaned up; its record is kept.",
   needs: ["deployments"],
   intent: Strict({ deploymentId: Id }),
   result: Type.Object({ deploymentId: Type.String() }),

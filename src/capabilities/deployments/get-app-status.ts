@@ -23,7 +23,7 @@ const DeploymentStatus = Type.Object({
 export const getAppStatus = query({
   path: "get_app_status",
   summary:
-    "How many replicas of each deployment of an app are ready, of how many that are to run: none of one that waits for approvals or is run by no server.",
+    "Get how many replicas of each deployment of an app should run, and how many are ready: none if the deployment is waiting for approvals or no server runs it.",
   request: Type.Object({ organizationId: Id, appId: Id }),
   response: Type.Object({
     appStatus: Type.Object({

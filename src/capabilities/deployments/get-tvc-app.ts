@@ -6,7 +6,7 @@ import { renderApp, requireApp, setsOf } from "./store.ts";
 
 export const getTvcApp = query({
   path: "get_tvc_app",
-  summary: "One app, also after it was deleted.",
+  summary: "Get an app, even after it was deleted.",
   needs: ["deployments"],
   request: Type.Object({ organizationId: Id, tvcAppId: Id }),
   response: Type.Object({ tvcApp: TvcApp }),

@@ -16,7 +16,7 @@ import {
 export const getTvcDeploymentProvisioningDetails = query({
   path: "get_tvc_deployment_provisioning_details",
   summary:
-    "Whether a deployment has the quorum key of its app; where it waits for shares, the document about the key to encrypt them to, and the manifest with its approvals. No state for an app whose quorum key was not made here.",
+    "Get whether a deployment has the quorum key of its app. If it is waiting for shares, also get the document about the key to encrypt them to, and the manifest with its approvals. There is no state for an app whose quorum key was not created here.",
   request: Type.Object({ organizationId: Id, deploymentId: Id }),
   response: Type.Object({
     /** Base64 of JSON. */

@@ -6,7 +6,7 @@ import { renderDeployments, requireApp, requireDeployment } from "./store.ts";
 
 export const getTvcDeployment = query({
   path: "get_tvc_deployment",
-  summary: "One deployment with its manifest and approvals, also after it was deleted.",
+  summary: "Get a deployment with its manifest and approvals, even after it was deleted.",
   request: Type.Object({ organizationId: Id, deploymentId: Id }),
   response: Type.Object({ tvcDeployment: TvcDeployment }),
   async run({ request, read, organization }) {

@@ -4,7 +4,7 @@ import { Id } from "../../engine/fields.ts";
 
 export const getTvcQosVersions = query({
   path: "get_tvc_qos_versions",
-  summary: "The versions that `qosVersion` of a new deployment may name, and which of them is the newest.",
+  summary: "List the versions that `qosVersion` of a new deployment may name, and which of them is the newest.",
   needs: ["deployments"],
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ availableVersions: Type.Array(Type.String()), latestVersion: Type.String() }),

@@ -55,13 +55,13 @@ export class Ingress {
     const id = appId.toLowerCase();
     const ofApp = this.#open.get(id) ?? 0;
     if (ofApp >= MAX_INGRESS_OF_ONE_APP || this.#all >= MAX_INGRESS) {
-      refuse(answer, 503, "too many requests are on their way to this app");
+      refuse(answer, 503, "too many requests to this app are in progress");
       return;
     }
     this.#count(id, 1);
     answer.once("close", () => this.#count(id, -1));
     this.#send(id, incoming, answer).catch((error: Error) => {
-      this.#options.log.warn({ appId: id, reason: error.message }, "a request to an app could not be passed on");
+      this.#options.log.warn({ appId: id, reason: error.message }, "a request to an app could not be forwarded");
       refuse(answer, 502, "the app could not be reached");
     });
   }

@@ -175,9 +175,7 @@ export class Keeper {
 
   start(): void {
     this.#looking = this.#look()
-      .catch((error: Error) =>
-        this.#options.log.warn({ reason: error.message }, "deployments could not be looked after"),
-      )
+      .catch((error: Error) => this.#options.log.warn({ reason: error.message }, "deployments could not be checked"))
       .finally(() => {
         if (!this.#stopped) this.#timer = setTimeout(() => this.start(), LOOK_EVERY_MS);
       });
@@ -289,7 +287,10 @@ export class Keeper {
     };
     const { refusal: reason } = judgement.judged;
     if (reason !== undefined && reason !== this.#judgements.get(id)?.judged.refusal) {
-      log.warn({ organizationId, deploymentId: id, reason }, "a deployment is not run, as it is not what was approved");
+      log.warn(
+        { organizationId, deploymentId: id, reason },
+        "a deployment is not run because it is not what was approved",
+      );
     }
     this.#judgements.set(id, judgement);
     return judgement;
@@ -323,7 +324,10 @@ export class Keeper {
   #tellWrongShares(id: string): void {
     const { wrongShares = 0 } = this.#options.runner.provisioningOf(id) ?? {};
     if (wrongShares > (this.#wrongShares.get(id) ?? 0)) {
-      this.#options.log.warn({ deploymentId: id, wrongShares }, "shares were handed in that are not the quorum key's");
+      this.#options.log.warn(
+        { deploymentId: id, wrongShares },
+        "shares were submitted that do not belong to the quorum key",
+      );
     }
     this.#wrongShares.set(id, wrongShares);
   }
@@ -354,7 +358,7 @@ export class Keeper {
     const stated = await this.#stateKey(row).catch(({ message: reason }: Error) => {
       this.#options.log.warn(
         { deploymentId: id, reason },
-        "the key that takes shares of a deployment could not be stated",
+        "the key that receives a deployment's shares could not be published",
       );
       return undefined;
     });
@@ -439,7 +443,7 @@ export class Keeper {
     const program = await images.readFile(image, rootOf(row), await this.#credentialFor(row));
     const digest = await sha256InTurns(program);
     if (digest !== row.program.digest) {
-      throw new ImageProblem(`its program has the digest ${digest}, and ${row.program.digest} was approved`);
+      throw new ImageProblem(`its program has the digest ${digest}, but ${row.program.digest} was approved`);
     }
     const file = this.#fileOf(row);
     await mkdir(this.#programs, { recursive: true, mode: 0o711 });

@@ -6,7 +6,7 @@ import { bytesOfSets, findApps, renderApp, setsOf } from "./store.ts";
 
 export const listTvcApps = query({
   path: "list_tvc_apps",
-  summary: "The apps of the organization that are not deleted, the oldest first.",
+  summary: "List the apps of the organization that were not deleted, the oldest first.",
   needs: ["deployments"],
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ tvcApps: Type.Array(TvcApp) }),

@@ -6,7 +6,7 @@ import { findOperators, renderOperator } from "./operators.ts";
 
 export const listTvcOperators = query({
   path: "list_tvc_operators",
-  summary: "The operators of the organization, the newest first.",
+  summary: "List the operators of the organization, the newest first.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ tvcOperators: Type.Array(TvcOperator) }),
   run: async ({ read, organization }) => ({

@@ -9,7 +9,8 @@ const SHOWN_SHARE_BYTES = 512;
 
 export const listTvcQuorumKeys = query({
   path: "list_tvc_quorum_keys",
-  summary: "The quorum keys that the organization made, the newest first, with the encrypted share of each operator.",
+  summary:
+    "List the quorum keys that the organization created, the newest first, with the encrypted share of each operator.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ tvcQuorumKeys: Type.Array(TvcQuorumKey) }),
   async run({ read, organization, takeRoom }) {

@@ -47,13 +47,13 @@ export function checkApp({ quorumPublicKey, ...params }: AppParams): void {
     if (Boolean(id) === Boolean(set)) {
       fail("TVC_OPERATOR_SET_INVALID", {
         field,
-        reason: `and \`${kind}Id\` are ${set ? "both given; give one of them" : "both missing; give one of them"}`,
+        reason: `and \`${kind}Id\` are ${set ? "both given; give only one of them" : "both missing; give one of them"}`,
       });
     }
     if (set) checkSet(set, field);
   }
   if (params.shareSetParams && params.shareSetParams.threshold < MIN_SHARE_THRESHOLD) {
-    const reason = `must be at least ${MIN_SHARE_THRESHOLD}: nobody may hold the whole key`;
+    const reason = `must be at least ${MIN_SHARE_THRESHOLD}, so that nobody holds the whole key`;
     fail("TVC_OPERATOR_SET_INVALID", { field: "parameters.shareSetParams.threshold", reason });
   }
 }
@@ -64,7 +64,10 @@ function checkSet({ newOperators = [], existingOperatorIds = [], threshold }: Op
     fail("TVC_OPERATOR_SET_INVALID", { field, reason: `must have 1 to ${MAX_TVC_OPERATORS_OF_SET} operators` });
   }
   if (threshold > size) {
-    fail("TVC_OPERATOR_SET_INVALID", { field: `${field}.threshold`, reason: `is more than the ${size} operators` });
+    fail("TVC_OPERATOR_SET_INVALID", {
+      field: `${field}.threshold`,
+      reason: `is more than the number of operators, ${size}`,
+    });
   }
   newOperators.forEach(({ publicKey }, index) => {
     if (!parseKeyPair(publicKey)) refuseKey(`${field}.newOperators.${index}.publicKey`);

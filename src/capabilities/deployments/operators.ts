@@ -98,7 +98,7 @@ export async function ensureSet(
   if (signersOf(operators).size < operators.length) {
     fail("TVC_OPERATOR_SET_INVALID", {
       field,
-      reason: "has the same signing key twice, whose approvals would count twice",
+      reason: "contains the same signing key twice, so its approvals would count twice",
     });
   }
   const fingerprint = fingerprintOf(name, threshold, operators);

@@ -16,7 +16,7 @@ const BUNDLE = "parameters.shareApprovalBundle";
 export const postTvcQuorumKeyShare = activity({
   path: "post_tvc_quorum_key_share",
   summary:
-    "Hand in an operator's share of the app's quorum key for a deployment, encrypted to the key of its runner, with the operator's approval of the manifest. It takes the place of what the operator handed in before.",
+    "Submit an operator's share of the app's quorum key for a deployment, encrypted to the key of its runner, with the operator's approval of the manifest. It replaces what the operator submitted before.",
   intent: Strict({
     deploymentId: Id,
     ephemeralPublicKeyHex: Point,
@@ -42,7 +42,7 @@ export const postTvcQuorumKeyShare = activity({
     if (intent.ephemeralPublicKeyHex !== asked.ephemeralPublicKey) {
       refuse(
         "parameters.ephemeralPublicKeyHex",
-        "is not the key of the deployment's runner, which has a new one after each start; get_tvc_deployment_provisioning_details tells it",
+        "is not the key of the deployment's runner, which has a new one after each start; get_tvc_deployment_provisioning_details shows it",
       );
     }
     const operator = sets.shareSet.operators.find(({ id }) => id === operatorId);
@@ -52,7 +52,7 @@ export const postTvcQuorumKeyShare = activity({
     }
     await requireShare(tx, app, operator, `${BUNDLE}.operatorId`);
     if (!verifyApproval(Buffer.from(asked.manifestHash, "hex"), operator.public_key, signature)) {
-      const reason = `is not the operator's over the manifest's hash ${asked.manifestHash} (ECDSA over its 32 bytes with SHA-256, r || s)`;
+      const reason = `is not the operator's signature over the manifest's hash ${asked.manifestHash} (ECDSA over its 32 bytes with SHA-256, r || s)`;
       refuse(`${BUNDLE}.signature`, reason);
     }
     const provisioningShareId = id("share");

@@ -61,11 +61,11 @@ export async function requireAwaiting(
   const refuse = (reason: string) => fail("TVC_NOT_AWAITING_PROVISION", { id, reason });
   const run = (await findRuns(read, organizationId, [id], now)).get(id);
   const state = provisioningStateOf(app, run);
-  if (state === undefined) refuse("the quorum key of its app was not made by create_tvc_quorum_key");
-  if (state === "PROVISIONING_STATE_PROVISIONED") refuse("it has the quorum key already");
+  if (state === undefined) refuse("the quorum key of its app was not created with create_tvc_quorum_key");
+  if (state === "PROVISIONING_STATE_PROVISIONED") refuse("it already has the quorum key");
   const document =
     run?.provisioning ??
-    refuse("no runner has begun it yet; it must be approved, and a server with a runner must be up");
+    refuse("no runner has started it yet; it must be approved, and a server with a runner must be running");
   const sets = (await setsOf(read, organizationId, [app]))(app);
   return { app, deployment, sets, asked: JSON.parse(document) as Provisioning, document };
 }

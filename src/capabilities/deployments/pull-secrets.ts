@@ -60,9 +60,9 @@ function registryOf(image: string): string {
 
 const PROBLEMS = {
   undecryptable:
-    "was not encrypted to a key of this server: take `serviceKeys.tvcPullSecret` of /.well-known/keystead.json",
+    "was not encrypted to a key of this server: use `serviceKeys.tvcPullSecret` of /.well-known/keystead.json",
   malformed:
-    'must hold a Docker configuration, {"auths": {"<registry>": {"auth": "<base64 of user:password>"}}}, with `username` and `password` or `registrytoken` in the place of `auth`',
+    'must contain a Docker configuration, {"auths": {"<registry>": {"auth": "<base64 of user:password>"}}}, with `username` and `password` or `registrytoken` instead of `auth`',
   otherRegistry: "has no entry in `auths` for the registry of the image",
 };
 

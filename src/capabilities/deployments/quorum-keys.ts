@@ -31,7 +31,8 @@ export async function operatorsByEncryptKey(
   const known = new Map(newestFirst.map((operator) => [halvesOf(operator.public_key).encrypt, operator]));
   return encryptKeys.map((encryptKey, index) => {
     const operator = known.get(encryptKey);
-    const reason = "is the encryption key of no operator of the organization; create_tvc_operator makes one";
+    const reason =
+      "is not the encryption key of an operator of the organization; create an operator with create_tvc_operator";
     return operator ?? fail("TVC_QUORUM_KEY_INVALID", { field: `${FIELD}.${index}`, reason });
   });
 }
@@ -111,7 +112,7 @@ const withShares = (key: QuorumKeyRow, shares: readonly ShareRow[]): QuorumKey =
 export function checkHolders({ threshold, shares }: QuorumKey, shareSet: OperatorSet, field: string): void {
   const refuse = (reason: string) => fail("TVC_OPERATOR_SET_INVALID", { field, reason });
   if (shareSet.threshold !== threshold) {
-    refuse(`has the threshold ${shareSet.threshold}, and the app's quorum key has ${threshold}`);
+    refuse(`has the threshold ${shareSet.threshold}, but the app's quorum key has ${threshold}`);
   }
   const [holders, members] = [shares.map(({ operator_id }) => operator_id), shareSet.operators.map(({ id }) => id)];
   if (holders.length === members.length && holders.every((id) => members.includes(id))) return;

@@ -70,7 +70,7 @@ export const reEncryptTvcQuorumKeyShare = activity({
 });
 
 const NOT_CURRENT =
-  "is not what the deployment's runner asks with now; get_tvc_deployment_provisioning_details tells it, anew after each start of the runner";
+  "is not the current document of the deployment's runner, which has a new one after each start; get_tvc_deployment_provisioning_details shows it";
 
 function holderOf({ sets }: AwaitedProvisioning, encryptKey: string, signKey: string): OperatorRow {
   const operator = sets.shareSet.operators.find(({ public_key }) => public_key === encryptKey + signKey);
@@ -92,6 +92,6 @@ async function requireAccount(
   if (key?.reference.kind === "walletAccount" && key.curve === "CURVE_P256") return key.reference;
   return refuse(
     field,
-    "is no account of a wallet here; an operator with keys elsewhere opens the share there and uses post_tvc_quorum_key_share",
+    "is not an account of a wallet here; an operator with keys elsewhere must open the share there and use post_tvc_quorum_key_share",
   );
 }

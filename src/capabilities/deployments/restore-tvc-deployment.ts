@@ -6,8 +6,7 @@ import { requireDeployment, requireOpenApp, updateDeployment } from "./store.ts"
 
 export const restoreTvcDeployment = activity({
   path: "restore_tvc_deployment",
-  summary:
-    "Bring a deleted deployment back, as long as it is not cleaned up; it runs again if its manifest is approved.",
+  summary: "Restore a deleted deployment that was not cleaned up yet. It runs again if its manifest is approved.",
   intent: Strict({ deploymentId: Id }),
   result: Type.Object({ deploymentId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "TVC_DEPLOYMENT", action: "UPDATE" }),

@@ -7,8 +7,7 @@ import { findRuns, requireDeployment, requireOpenApp, updateApp } from "./store.
 export const setTvcAppLiveDeployment = activity({
   path: "set_tvc_app_live_deployment",
   word: "update_tvc_app_live_deployment",
-  summary:
-    "Have requests to an app's domain go to this deployment, which must be approved and have a replica that is ready.",
+  summary: "Direct requests to an app's domain to this deployment, which must be approved and have a ready replica.",
   intent: Strict({ deploymentId: Id }),
   result: Type.Object({}),
   subject: () => ({ governedBy: "policies", resource: "TVC_APP", action: "UPDATE" }),
@@ -19,8 +18,8 @@ export const setTvcAppLiveDeployment = activity({
     const refuse = (reason: string) => fail("TVC_DEPLOYMENT_NOT_READY", { id, reason });
     if (deployment.approved_at === null) refuse("too few operators have approved its manifest");
     const run = (await findRuns(tx, organizationId, [id], now)).get(id);
-    if (!run) refuse('no server runs it; one does that has `tvc: { runner: "local" }` in its configuration');
-    else if (run.readyReplicas === 0) refuse("none of its replicas is ready; get_app_status tells when one is");
+    if (!run) refuse('no server runs it; that requires a server with `tvc: { runner: "local" }` in its configuration');
+    else if (run.readyReplicas === 0) refuse("none of its replicas is ready; get_app_status shows when one is");
     await updateApp(tx, app, { live_deployment_id: id, updated_at: now });
     return {};
   },

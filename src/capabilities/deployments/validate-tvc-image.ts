@@ -7,7 +7,7 @@ import { openPullSecret } from "./pull-secrets.ts";
 
 export const validateTvcImage = query({
   path: "validate_tvc_image",
-  summary: "Look an image up in its registry, and tell the digest of what it names now.",
+  summary: "Look up an image in its registry, and return its current digest.",
   needs: ["deployments"],
   asks: ["openPullSecret"],
   request: Type.Object({

@@ -40,7 +40,8 @@ export async function catalogOf(read: Reader, { vaults }: EarnSettings): Promise
 export function requireEntry(catalog: readonly EarnEntry[], vaultAddress: string, chain: EvmChain): EarnEntry {
   if (catalog.length === 0) {
     return fail("EARN_SETUP_REQUIRED", {
-      reason: "this server has no vaults to earn in; its operator names them under `earn` in the configuration file",
+      reason:
+        "this server has no vaults to earn in; its operator can configure them under `earn` in the configuration file",
     });
   }
   const sought = vaultAddress.toLowerCase();
@@ -48,7 +49,7 @@ export function requireEntry(catalog: readonly EarnEntry[], vaultAddress: string
   if (found) return found;
   const elsewhere = catalog.find((one) => one.vaultAddress === sought);
   const reason = elsewhere
-    ? `is a vault of ${elsewhere.chainCaip2} and not of ${chain}; name that in \`chainCaip2\``
+    ? `is a vault on ${elsewhere.chainCaip2}, not on ${chain}; set \`chainCaip2\` to that chain`
     : `is not in this server's catalog of vaults on ${chain}; list_earn_vaults shows those that are`;
   return fail("FIELD_INVALID", { field: "parameters.vaultAddress", reason });
 }
@@ -151,7 +152,7 @@ export async function importVaults(
   const names = new Set(before.map((row) => `${row.caip2} ${row.vault_address}`));
   for (const { chainCaip2, vaultAddress } of entries) names.add(`${chainCaip2} ${vaultAddress}`);
   if (names.size > MAX_EARN_VAULTS)
-    refuse(MAX_EARN_VAULTS, `is one too many: the catalog holds ${MAX_EARN_VAULTS} vaults`);
+    refuse(MAX_EARN_VAULTS, `is one too many: the catalog can hold ${MAX_EARN_VAULTS} vaults`);
   await transact(async (tx) => {
     for (const { chainCaip2: caip2, vaultAddress: vault_address, provider, name, curator } of entries) {
       const row = { provider, name, curator, updated_at: now };

@@ -21,7 +21,7 @@ type Plan = Static<typeof Plan>;
 export const claimEarnFees = activity({
   path: "claim_earn_fees",
   summary:
-    "Have a wrapper's splitter pay the client's part of the fees that are due, in the asset, to the client's fee wallet. The service pays for the transaction.",
+    "Have a wrapper's splitter pay the client's share of the fees that are due to the client's fee wallet, in the asset. The service pays for the transaction.",
   only: "parents",
   needs: ["evm", "assets"],
   intent: Strict({ wrapperAddress: EarnAddress }),
@@ -41,7 +41,8 @@ export const claimEarnFees = activity({
   async run({ intent, plan: { due, claim, after }, tx, organization, activityId, id, now }) {
     const wrapper = await requireWrapper(tx, organization, intent.wrapperAddress);
     const before = await claimBefore(tx, wrapper);
-    if (before !== after) refuse("has paid its fees since this claim was asked for; ask for what is due now");
+    if (before !== after)
+      refuse("has paid its fees since this claim was submitted; submit a new claim for what is due now");
     const { wrapperAddress, clientFeeWallet: walletAddress } = wrapper;
     const organizationId = organization.id;
     const claimRequestId = id("sendTransaction");
@@ -67,7 +68,7 @@ async function planOf(
 /** Allows one claim at a time. A claim that is planned while another is pending would find nothing left, and the service would pay for it. */
 async function claimBefore(read: Reader, wrapper: Wrapper): Promise<string | undefined> {
   const last = await lastClaim(read, wrapper);
-  if (last?.status === "PENDING") refuse(`has a claim on its way, ${last.id}; wait for its end`);
+  if (last?.status === "PENDING") refuse(`has a claim that is still being processed, ${last.id}; wait until it ends`);
   return last?.id;
 }
 

@@ -47,7 +47,7 @@ type Plan = Static<typeof Plan>;
 export const earnDeployWrapper = activity({
   path: "earn_deploy_wrapper",
   summary:
-    "Enable a vault of the catalog: deploys a wrapper that takes the fee on what it earns, and a splitter that pays it, at the service's expense. The addresses are known at once; a repetition answers them again.",
+    "Enable a vault of the catalog: deploy a wrapper that charges the fee on earnings, and a splitter that pays it out, at the service's expense. The addresses are returned at once, and again if the request is repeated.",
   only: "parents",
   needs: ["evm", "assets", "earn"],
   intent: Intent,
@@ -148,7 +148,7 @@ async function requireOwnWallet(read: Reader, organization: Organization, addres
   }
   fail("FIELD_INVALID", {
     field: "parameters.clientFeeWallet",
-    reason: "is not the address of a wallet account of the organization; make one with create_wallet_accounts",
+    reason: "is not the address of a wallet account of the organization; create one with create_wallet_accounts",
   });
 }
 

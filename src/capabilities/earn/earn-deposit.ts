@@ -27,7 +27,7 @@ type Intent = Static<typeof Intent>;
 export const earnDeposit = activity({
   path: "earn_deposit",
   summary:
-    "Deposit an asset from a wallet into a wrapper. The wrapper is approved for this amount first; with `sponsor` this service pays.",
+    "Deposit an asset from a wallet into a wrapper. First, the wrapper is approved for this amount. With `sponsor`, this service pays.",
   needs: ["evm", "assets", "gasStations"],
   intent: Intent,
   result: Type.Object({ depositRequestId: Type.String() }),
@@ -69,7 +69,7 @@ async function requireOpen(
   if (!wrapper.depositsDisabled) return wrapper;
   return fail("FIELD_INVALID", {
     field: "parameters.wrapperAddress",
-    reason: "takes no deposits now; its organization opens it again with earn_set_wrapper_state",
+    reason: "does not accept deposits now; its organization can open it again with earn_set_wrapper_state",
   });
 }
 

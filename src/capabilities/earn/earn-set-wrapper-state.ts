@@ -7,7 +7,7 @@ import { requireKnownWrapper, setDepositsDisabled } from "./store.ts";
 
 export const earnSetWrapperState = activity({
   path: "earn_set_wrapper_state",
-  summary: "Have a wrapper take deposits through this API, or none. Withdrawals are never refused.",
+  summary: "Allow or refuse deposits into a wrapper through this API. Withdrawals are never refused.",
   only: "parents",
   intent: Strict({ wrapperAddress: EarnAddress, depositsDisabled: Type.Boolean() }),
   result: Type.Object({ wrapperAddress: Type.String(), depositsDisabled: Type.Boolean() }),

@@ -28,7 +28,7 @@ type Intent = Static<typeof Intent>;
 export const earnWithdraw = activity({
   path: "earn_withdraw",
   summary:
-    "Withdraw an amount of the asset from a wrapper to the wallet that has it there, or all of it: MAX. With `sponsor` this service pays.",
+    "Withdraw an amount of the asset, or MAX for all of it, from a wrapper to the wallet that deposited it. With `sponsor`, this service pays.",
   needs: ["evm", "assets", "gasStations"],
   intent: Intent,
   result: Type.Object({ withdrawRequestId: Type.String() }),
@@ -86,7 +86,7 @@ function callOf(
   }: { wrapperAddress: string; from: string; shares: bigint; worth: bigint | undefined },
 ): ContractCall {
   if (shares === 0n) {
-    const reason = `has nothing of ${signWith}; list_earn_positions shows where that has something`;
+    const reason = `holds nothing for ${signWith}; list_earn_positions shows where that address has deposits`;
     return fail("FIELD_INVALID", { field: "parameters.wrapperAddress", reason });
   }
   if (amountValue === "MAX") return actions.redeem(wrapperAddress, shares, from);

@@ -229,14 +229,14 @@ async function endOf(evm: EvmNodes, wrapper: Wrapper, request: EarnRequest, outc
   if (request.kind !== "DEPOSIT" && request.kind !== "WITHDRAW") return { end };
   const receipt = await receiptOf(evm, wrapper.chain, transactionHash);
   // A reorganization has removed the transaction, or the node is behind.
-  if (!receipt) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node shows the block" });
+  if (!receipt) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node returns the block" });
   const { blockNumber } = receipt;
   if (!isOfAll(request)) return { end, counting: { blockNumber } };
   // A node that is behind would report the state before the withdrawal, so the read is at the withdrawal's own block at least.
   const number = Math.max(await newestBlock(evm, wrapper.chain), blockNumber, request.booked?.readAt?.number ?? 0);
   // The hash is read first: if the block is replaced before the value is read, the next run notices that.
   const block = await headerAt(evm, wrapper.chain, number);
-  if (!block) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node shows the newest block" });
+  if (!block) return fail("CHAIN_UNAVAILABLE", { chain: wrapper.chain, reason: "no node returns the newest block" });
   const left = await valueLeft(evm, wrapper, request.walletAddress, number);
   if (left === undefined) return { end, isUnread: true };
   return { end, counting: { blockNumber, rest: { left, readAt: { number, hash: block.hash } } } };

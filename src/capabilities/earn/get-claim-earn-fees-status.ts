@@ -6,7 +6,7 @@ import { shownStatus } from "./status.ts";
 
 export const getClaimEarnFeesStatus = query({
   path: "get_claim_earn_fees_status",
-  summary: "What became of a claim of fees: PENDING, COMPLETED, or FAILED and why.",
+  summary: "Get the status of a claim of fees: PENDING, COMPLETED, or FAILED with the reason.",
   only: "parents",
   request: Type.Object({ organizationId: Id, claimRequestId: Id }),
   response: Type.Object({ ...statusFields, claimTxHash: Type.Optional(Type.String()) }),

@@ -6,7 +6,7 @@ import { shownStatus } from "./status.ts";
 
 export const getEarnDeployStatus = query({
   path: "get_earn_deploy_status",
-  summary: "What became of the deployment of a wrapper: PENDING, COMPLETED, or FAILED and why.",
+  summary: "Get the status of the deployment of a wrapper: PENDING, COMPLETED, or FAILED with the reason.",
   request: Type.Object({ organizationId: Id, deployRequestId: Id }),
   response: Type.Object({ ...statusFields, deployTxHash: Type.Optional(Type.String()) }),
   async run({ read, organization, request: { deployRequestId } }) {

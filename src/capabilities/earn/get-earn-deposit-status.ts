@@ -6,7 +6,7 @@ import { shownStatus } from "./status.ts";
 
 export const getEarnDepositStatus = query({
   path: "get_earn_deposit_status",
-  summary: "What became of a deposit into a wrapper: PENDING, COMPLETED, or FAILED and why.",
+  summary: "Get the status of a deposit into a wrapper: PENDING, COMPLETED, or FAILED with the reason.",
   request: Type.Object({ organizationId: Id, depositRequestId: Id }),
   response: Type.Object({ ...statusFields, depositTxHash: Type.Optional(Type.String()) }),
   async run({ read, organization, request: { depositRequestId } }) {

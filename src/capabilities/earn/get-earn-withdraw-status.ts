@@ -6,7 +6,7 @@ import { shownStatus } from "./status.ts";
 
 export const getEarnWithdrawStatus = query({
   path: "get_earn_withdraw_status",
-  summary: "What became of a withdrawal from a wrapper: PENDING, COMPLETED, or FAILED and why.",
+  summary: "Get the status of a withdrawal from a wrapper: PENDING, COMPLETED, or FAILED with the reason.",
   request: Type.Object({ organizationId: Id, withdrawRequestId: Id }),
   response: Type.Object({ ...statusFields, withdrawTxHash: Type.Optional(Type.String()) }),
   async run({ read, organization, request: { withdrawRequestId } }) {

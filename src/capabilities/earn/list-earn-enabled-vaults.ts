@@ -39,7 +39,7 @@ const EnabledVaultItem = Type.Object(
 export const listEarnEnabledVaults = query({
   path: "list_earn_enabled_vaults",
   summary:
-    "Wrappers of the organization, or of its parent, with what they hold; the organization that has them sees what it can claim.",
+    "List the wrappers of the organization or its parent, with what they hold. The organization that owns them also sees the fees that it can claim.",
   needs: ["evm", "assets"],
   request: Type.Object({
     organizationId: Id,

@@ -40,7 +40,7 @@ const PositionItem = Type.Object(
 export const listEarnPositions = query({
   path: "list_earn_positions",
   summary:
-    "What a wallet has in the wrappers of the organization, or of its parent: what it is worth, and what came and went.",
+    "List what a wallet has in the wrappers of the organization or its parent: the value, the deposits and the withdrawals.",
   needs: ["evm", "assets"],
   request: Type.Object({ organizationId: Id, walletAddress: EarnAddress }),
   response: Type.Object({ positions: Type.Array(PositionItem) }),

@@ -30,7 +30,7 @@ const VaultItem = Type.Object(
 export const listEarnVaults = query({
   path: "list_earn_vaults",
   summary:
-    "Vaults of this server's catalog that take an asset, as far as its chain confirms them; those that hold most come first.",
+    "List the vaults in this server's catalog that accept an asset and are confirmed on its chain, those that hold most first.",
   needs: ["evm", "assets", "earn"],
   request: Type.Object({
     organizationId: Id,

@@ -49,7 +49,7 @@ export const sampleEarnSharePrices = reconciler({
       const prices = await pricesOf(evm, chain, vaults).catch((error: unknown) => {
         // An unavailable chain does not delay the prices of the others.
         if (!(error instanceof KeysteadError)) throw error;
-        log.warn({ chain, reason: error.message }, "what shares of vaults are worth could not be read");
+        log.warn({ chain, reason: error.message }, "the values of vault shares could not be read");
         return new Map<string, Price>();
       });
       await storePrices(database, chain, prices, clock());

@@ -92,7 +92,7 @@ export async function requireKnownWrapper(
   return (
     (await findWrapper(read, organization, wrapperAddress)) ??
     fail("EARN_SETUP_REQUIRED", {
-      reason: `the organization has no wrapper ${wrapperAddress}; earn_deploy_wrapper makes one, and list_earn_enabled_vaults shows those that are there`,
+      reason: `the organization has no wrapper ${wrapperAddress}; list_earn_enabled_vaults shows the existing ones, and earn_deploy_wrapper creates one`,
     })
   );
 }

@@ -25,7 +25,7 @@ const older = { intent: OlderIntent, upgrade: upgradeCustomization<Static<typeof
 export const emailAuth = activity({
   path: "email_auth",
   summary:
-    "Mail a user a key that only they can open, and that stamps requests for a while. For a parent's users, in their own organization or a sub-organization.",
+    "Mail a user a key that only they can decrypt, and that can stamp requests for a while. Only users of a parent can send it, for their own organization or a sub-organization.",
   version: 3,
   only: "parents",
   byParents: true,

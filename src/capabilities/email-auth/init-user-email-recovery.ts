@@ -19,7 +19,7 @@ const IntentV1 = Strict({ ...mailedKeyFields, ...olderCustomization });
 export const initUserEmailRecovery = activity({
   path: "init_user_email_recovery",
   summary:
-    "Mail a user a key that only they can open, and that registers one passkey by recover_user. For a parent's users, in their own organization or a sub-organization.",
+    "Mail a user a key that only they can decrypt, and that can register one passkey with recover_user. Only users of a parent can send it, for their own organization or a sub-organization.",
   version: 2,
   only: "parents",
   byParents: true,

@@ -15,8 +15,7 @@ const FIELD = "parameters.authenticator";
 
 export const recoverUser = activity({
   path: "recover_user",
-  summary:
-    "Register a passkey of one's own with a key that init_user_email_recovery mailed; the key is used up by that.",
+  summary: "Register your own passkey with a key that init_user_email_recovery mailed. The key can be used only once.",
   stampedWith: RECOVERY_KEY,
   intent: Strict({ authenticator: AuthenticatorParams, userId: Id }),
   result: Type.Object({ authenticatorId: Type.Array(Type.String()) }),

@@ -150,7 +150,7 @@ async function placeToGoOn(
   if (parent.number === head.number && parent.hash === head.hash) return { ancestor: head };
   const first = await firstAvailableSlot(solana, chain);
   if (first > head.number) {
-    log.error({ chain, followedTo: head.number, firstAvailable: first }, "no node has the blocks that came next");
+    log.error({ chain, followedTo: head.number, firstAvailable: first }, "no node has the next blocks");
     const begins = beginning(chain, following);
     return {
       begins: { ...begins, to: { ...begins.to, finalizedNumber }, oldestKept: kept.at(-1)?.number ?? head.number },
@@ -167,17 +167,17 @@ async function placeToGoOn(
   }
   const oldest = kept.at(-1);
   if (!isOther || oldest === undefined) return { trouble: notNamed(next) };
-  log.error({ chain, followedTo: head.number }, "a chain has none of the blocks followed before");
+  log.error({ chain, followedTo: head.number }, "a chain has none of the blocks that were followed before");
   const begins = beginning(chain, following);
   return { begins: { ...begins, ancestorNumber: Math.min(oldest.number, begins.to.head.number) - 1 } };
 }
 
-const notNamed = (slot: number): string => `its nodes do not name the block before that in slot ${slot}`;
+const notNamed = (slot: number): string => `its nodes do not name the block before the one in slot ${slot}`;
 
 /** @throws KeysteadError CHAIN_UNAVAILABLE */
 export async function requireHeader(solana: SolanaNodes, chain: SolanaChain, slot: number): Promise<SolanaHeader> {
   return (
-    (await solanaHeaderAt(solana, chain, slot)) ?? unavailable(chain, `no node has the block in slot ${slot} any more`)
+    (await solanaHeaderAt(solana, chain, slot)) ?? unavailable(chain, `no node still has the block in slot ${slot}`)
   );
 }
 
@@ -218,7 +218,7 @@ export async function solanaBlockOrHeader(
     return await solanaBlockAt(solana, chain, slot);
   } catch (error) {
     if (!(error instanceof AnswerTooLarge)) throw error;
-    log.error({ chain, block: slot }, "a block is too large to be read and is passed over");
+    log.error({ chain, block: slot }, "a block is too large to read and is skipped");
     return { ...(await requireHeader(solana, chain, slot)), transactions: [] };
   }
 }

@@ -171,7 +171,7 @@ async function lastCommonBlock(
 
 async function requireHeader(evm: EvmNodes, chain: EvmChain, number: number): Promise<BlockHeader> {
   const header = await headerAt(evm, chain, number);
-  return header ?? unavailable(chain, `no node has the block ${number} any more`);
+  return header ?? unavailable(chain, `no node still has the block ${number}`);
 }
 
 export function unavailable(chain: Chain, reason: string): never {
@@ -189,7 +189,7 @@ async function beginAnew(
   const { head } = followed;
   log.error(
     { chain, followedTo: head.number, nodeIsAt: latest.number },
-    "a chain has none of the blocks followed before",
+    "a chain has none of the blocks that were followed before",
   );
   const progress = beginning(chain, latest, { genesisHash: await genesisOf(evm, chain), now });
   const kept = await findKeptBlocks(read, { caip2: chain, from: head.number });
@@ -252,13 +252,13 @@ export async function blockOrHeader(
     if (block && tracing.learn(block) === "lost") {
       log.warn(
         { chain, block: number },
-        "no node traces a block as those before: what moves inside its transactions is missing",
+        "no node traces a block like the earlier ones: transfers inside its transactions are missing",
       );
     }
     return block;
   } catch (error) {
     if (!(error instanceof AnswerTooLarge)) throw error;
-    log.error({ chain, block: number }, "a block is too large to be read and is passed over");
+    log.error({ chain, block: number }, "a block is too large to read and is skipped");
     const header = await requireHeader(evm, chain, number);
     return { ...header, transactions: [], isTraced: undefined };
   }

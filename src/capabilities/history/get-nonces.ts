@@ -9,7 +9,7 @@ import { EvmAddress } from "./model.ts";
 
 export const getNonces = query({
   path: "get_nonces",
-  summary: "The nonces of an address on an Ethereum chain: those that are asked for, or `nonce` where none is.",
+  summary: "Get the nonces of an address on an Ethereum chain: those that are requested, or `nonce` if none are.",
   needs: ["evm"],
   request: Type.Object({
     organizationId: Id,

@@ -30,7 +30,7 @@ const BalanceItem = Type.Object(
 export const getWalletAddressBalances = query({
   path: "get_wallet_address_balances",
   summary:
-    "What a wallet account has on a chain now, of the assets that this server knows; nothing of what it has none of.",
+    "Get the current balances of a wallet account on a chain, of the assets that this server knows. Assets without a balance are left out.",
   needs: ["evm", "solana", "assets"],
   request: Type.Object({
     organizationId: Id,

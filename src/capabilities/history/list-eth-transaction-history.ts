@@ -19,7 +19,8 @@ const HistoryItem = Type.Object(
 
 export const listEthTransactionHistory = query({
   path: "list_eth_transaction_history",
-  summary: "Transactions on an Ethereum chain that concern the address of a wallet account, the most recent first.",
+  summary:
+    "List transactions on an Ethereum chain that involve the address of a wallet account, the most recent first.",
   needs: ["evm", "assets"],
   request: Type.Object({
     organizationId: Id,

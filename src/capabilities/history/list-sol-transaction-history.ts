@@ -22,7 +22,7 @@ const HistoryItem = Type.Object(
 
 export const listSolTransactionHistory = query({
   path: "list_sol_transaction_history",
-  summary: "Transactions on a cluster of Solana that concern the address of a wallet account, the most recent first.",
+  summary: "List transactions on a Solana cluster that involve the address of a wallet account, the most recent first.",
   needs: ["solana", "assets"],
   request: Type.Object({
     organizationId: Id,

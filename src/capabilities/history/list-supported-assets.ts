@@ -17,7 +17,7 @@ const AssetItem = Type.Object(
 
 export const listSupportedAssets = query({
   path: "list_supported_assets",
-  summary: "Assets of a chain whose balances are read and whose transfers cause events.",
+  summary: "List the assets on a chain whose balances are read and whose transfers cause events.",
   needs: ["evm", "solana", "assets"],
   request: Type.Object({ organizationId: Id, caip2: OneOf(chainSpellings) }),
   response: Type.Object({ assets: Type.Array(AssetItem) }),

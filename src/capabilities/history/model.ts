@@ -58,14 +58,14 @@ export const SolanaAddress = Type.String({
 /** The address of an account on any of these chains. */
 export const AccountAddress = Type.String({
   pattern: `${EVM_ADDRESS}|${SOLANA_ADDRESS}`,
-  description: "an Ethereum address, 0x and 40 hex digits, or one of Solana in base58",
+  description: "an Ethereum address, 0x and 40 hex digits, or a Solana address in base58",
 });
 
 /** @throws KeysteadError FIELD_INVALID for an address of the other kind of chain */
 export function requireAddressOn(chain: Chain, address: string): void {
   const isOfEvm = address.startsWith("0x");
   if (isOfEvm === isEvmChain(chain)) return;
-  fail("FIELD_INVALID", { field: "address", reason: `is no address of ${chain}; name one of that chain` });
+  fail("FIELD_INVALID", { field: "address", reason: `is not an address on ${chain}; use one of that chain` });
 }
 
 /** The format of the addresses whose transactions on a chain are followed. */
@@ -113,7 +113,7 @@ export async function requireWalletAddress(
   if (await hasPrivateKeyAt(read, organizationId, address)) {
     fail("FIELD_INVALID", {
       field: "address",
-      reason: "is the address of a private key; only those of wallet accounts are followed: name one of these",
+      reason: "is the address of a private key; only addresses of wallet accounts are followed, so use one of those",
     });
   }
   fail("RESOURCE_NOT_FOUND", { kind: "wallet account", id: address, organizationId });

@@ -25,7 +25,7 @@ export const acceptInvitation = activity({
   isExtension: true,
   takesAppProofs: false,
   summary:
-    "Become the user that an invitation is for, stamped by the API key or passkey that the request registers. An extension of this server.",
+    "Accept an invitation and become a user. The request is stamped with the API key or passkey that it registers. An extension of this server.",
   intent: Strict({
     invitationId: Id,
     token: Type.String({ minLength: 1, maxLength: 256 }),
@@ -37,7 +37,8 @@ export const acceptInvitation = activity({
   subject: () => ({ governedBy: "nobody", resource: "INVITATION", action: "UPDATE" }),
   async check({ apiKeys = [], authenticators = [] }, { organizationId }) {
     if (apiKeys.length + authenticators.length !== 1) {
-      const reason = "must have one credential in `apiKeys` or `authenticators`, the one that stamps the request";
+      const reason =
+        "must have exactly one credential in `apiKeys` or `authenticators`: the one that stamps the request";
       fail("FIELD_INVALID", { field: "parameters", reason });
     }
     await checkApiKeys(apiKeys, "parameters.apiKeys", organizationId);

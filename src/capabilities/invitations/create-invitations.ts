@@ -22,7 +22,7 @@ const placeOf = (index: number): string => `invitations.${index}`;
 export const createInvitations = activity({
   path: "create_invitations",
   summary:
-    "Invite people to become users. Each is mailed a token that accept_invitation takes, once and within a week.",
+    "Invite people to become users. Each gets a mail with a token for accept_invitation, which can be used once within a week.",
   needs: ["mailTemplates"],
   asks: ["sealJobSecret"],
   intent: Strict({

@@ -8,7 +8,7 @@ import { findInvitations } from "./store.ts";
 export const listInvitations = query({
   path: "list_invitations",
   isExtension: true,
-  summary: "Invitations and what became of them, newest first. An extension of this server.",
+  summary: "List invitations and their status, newest first. An extension of this server.",
   request: Type.Object({ organizationId: Id, paginationOptions: Type.Optional(Pagination) }),
   response: Type.Object({ invitations: Type.Array(Invitation) }),
   run: async ({ request: { paginationOptions }, read, organization }) => ({

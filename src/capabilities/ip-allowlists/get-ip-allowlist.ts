@@ -8,7 +8,7 @@ import { viewAllowlist } from "./store.ts";
 
 export const getIpAllowlist = query({
   path: "get_ip_allowlist",
-  summary: "The IP allowlist of the organization, or that of one API key.",
+  summary: "Get the IP allowlist of the organization or of one API key.",
   only: "parents",
   request: Type.Object({ organizationId: Id, publicKey: Type.Optional(PublicKey) }),
   response: Type.Object({ allowlist: IpAllowlist }),

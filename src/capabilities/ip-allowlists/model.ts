@@ -27,7 +27,7 @@ export const IpAllowlist = Type.Object(
       }),
     ),
     publicKey: Type.Optional(Type.String()),
-    enabled: Type.Optional(Type.Boolean({ description: "Of the organization's allowlist alone." })),
+    enabled: Type.Optional(Type.Boolean({ description: "Only for the organization's allowlist." })),
     onEvaluationError: Type.Optional(Type.String()),
   },
   { $id: "IpAllowlist" },

@@ -7,7 +7,7 @@ import { PublicKey } from "./model.ts";
 
 export const removeIpAllowlist = activity({
   path: "remove_ip_allowlist",
-  summary: "Remove the IP allowlist of the organization, or that of one API key, which then has the organization's.",
+  summary: "Remove the IP allowlist of the organization or of one API key, to which the organization's then applies.",
   only: "parents",
   intent: Strict({ publicKey: Type.Optional(PublicKey) }),
   result: Type.Object({}),

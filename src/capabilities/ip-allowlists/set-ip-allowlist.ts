@@ -26,14 +26,14 @@ function checkRules(rules: NonNullable<Static<typeof Intent>["rules"]>): { cidr:
 export const setIpAllowlist = activity({
   path: "set_ip_allowlist",
   summary:
-    "Say from which addresses the organization, or one API key of it, may be used. It replaces the whole list, and is in force with `enabled`.",
+    "Set from which addresses the organization, or one of its API keys, may be used. This replaces the whole list, which is in force if `enabled` is true.",
   only: "parents",
   intent: Intent,
   result: Type.Object({}),
   subject: () => ({ governedBy: "policies", resource: "CONFIG", action: "UPDATE" }),
   check({ publicKey, enabled, rules = [] }) {
     if (publicKey !== undefined && enabled === false) {
-      const reason = "must be absent for an API key, whose allowlist is in force by being there; remove it instead";
+      const reason = "must be absent for an API key, whose allowlist is always in force; remove the allowlist instead";
       fail("FIELD_INVALID", { field: "parameters.enabled", reason });
     }
     checkRules(rules);

@@ -30,7 +30,8 @@ const EmailEvent = Type.Object(
 
 export const listEmailEvents = query({
   path: "list_email_events",
-  summary: "What became of the mail that the organization had sent to an address in the last 30 days, newest first.",
+  summary:
+    "List the events of mails that were sent for the organization to an address in the last 30 days, newest first.",
   request: Type.Object({
     organizationId: Id,
     email: Type.String({ minLength: 1, maxLength: 254 }),

@@ -111,7 +111,7 @@ export function checkSmsCustomization({ template }: SmsCustomization, field: str
   if (!template) return;
   const problem = /\{\{\s*\.OtpCode\s*\}\}/.test(template)
     ? problemOf(template, smsFacts({ code: "" }))
-    : "must have {{.OtpCode}} in it";
+    : "must contain {{.OtpCode}}";
   if (problem) fail("FIELD_INVALID", { field: `${field}.template`, reason: problem });
 }
 

@@ -31,7 +31,7 @@ export const sendMail = job({
     // The mail was deleted with its organization, or an operator revived the job after it had ended.
     if (mail === undefined || mail.message_id !== null) return { next: { do: "finish" } };
     const startedAt = clock();
-    if (startedAt >= payload.expiresAt) return dropped(context, "it was not taken while what is in it was good");
+    if (startedAt >= payload.expiresAt) return dropped(context, "it was not accepted before its content expired");
     const message = await rendered(context);
     if ("problem" in message) return dropped(context, `the template ${message.problem}`);
     const outcome = await context.mailer.send(message);
@@ -109,7 +109,7 @@ function deferred(context: Context, reason: string): JobResult {
   const { id: mailId, expiresAt } = payload;
   const now = clock();
   if (now >= expiresAt) return dropped(context, reason);
-  log.info({ mailId, attempts: attempts + 1, reason }, "a mail was not taken yet");
+  log.info({ mailId, attempts: attempts + 1, reason }, "a mail has not been accepted yet");
   return { next: nextAttempt({ attempts, expiresAt, now }), reason };
 }
 

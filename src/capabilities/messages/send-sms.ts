@@ -19,7 +19,7 @@ export const sendSms = job({
       log.warn({ smsId: id, organizationId, reason }, "a text message could not be sent");
       return { next: { do: "finish" } };
     };
-    if (clock() >= expiresAt) return dropped("it was not taken while what is in it was good");
+    if (clock() >= expiresAt) return dropped("it was not accepted before its content expired");
     const outcome = await sms.send({ id, to: secret.to, text: fill(smsTemplate(secret), smsFacts(secret)) });
     const now = clock();
     switch (outcome.result) {
@@ -29,7 +29,10 @@ export const sendSms = job({
         return dropped(outcome.reason);
       case "deferred":
         if (now >= expiresAt) return dropped(outcome.reason);
-        log.info({ smsId: id, attempts: attempts + 1, reason: outcome.reason }, "a text message was not taken yet");
+        log.info(
+          { smsId: id, attempts: attempts + 1, reason: outcome.reason },
+          "a text message has not been accepted yet",
+        );
         return { next: nextAttempt({ attempts, expiresAt, now }), reason: outcome.reason };
     }
   },

@@ -31,7 +31,7 @@ export function createSesReceiver(options: SesReceiverOptions): (body: Buffer) =
     const message = await sns.read(body);
     if (message.Type !== "Notification") {
       await sns.confirm(message);
-      log.info({ topicArn: message.TopicArn, type: message.Type }, "a message of Amazon SNS about its subscription");
+      log.info({ topicArn: message.TopicArn, type: message.Type }, "Amazon SNS sent a message about its subscription");
       return;
     }
     const event = parseSesEvent(message.Message);

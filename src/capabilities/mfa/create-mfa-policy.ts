@@ -8,7 +8,7 @@ import { checkMethods, Order, RequiredMethodsParams } from "./model.ts";
 
 export const createMfaPolicy = activity({
   path: "create_mfa_policy",
-  summary: "Ask a user for further credentials before their approval of certain activities counts.",
+  summary: "Require further credentials from a user before their approval of certain activities counts.",
   intent: Strict({
     userId: Id,
     mfaPolicyName: Label,

@@ -6,7 +6,7 @@ import { requireUser } from "./store.ts";
 
 export const getMfaPolicies = query({
   path: "get_mfa_policies",
-  summary: "A user's MFA policies in the order in which they are looked at.",
+  summary: "List a user's MFA policies in the order in which they are checked.",
   request: Type.Object({ organizationId: Id, userId: Id }),
   response: Type.Object({ mfaPolicies: Type.Array(MfaPolicy) }),
   async run({ request: { userId }, read, organization }) {

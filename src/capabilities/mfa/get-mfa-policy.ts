@@ -6,7 +6,7 @@ import { requireMfaPolicy } from "./store.ts";
 
 export const getMfaPolicy = query({
   path: "get_mfa_policy",
-  summary: "One MFA policy of a user.",
+  summary: "Get an MFA policy of a user.",
   request: Type.Object({ organizationId: Id, userId: Id, mfaPolicyId: Id }),
   response: Type.Object({ mfaPolicy: MfaPolicy }),
   async run({ request: { userId, mfaPolicyId }, read, organization }) {

@@ -18,7 +18,7 @@ const AuthenticationMethod = Type.Object(
 export const getMfaStatus = query({
   path: "get_mfa_status",
   summary:
-    "Which further credentials an activity takes of the users who approve it, or of the one named, and which of them they have shown.",
+    "Get which further credentials an activity requires from the users who approve it, or from the one who is named, and which of them they have shown.",
   needs: ["registry"],
   request: Type.Object({ organizationId: Id, activityId: Id, userId: Type.Optional(Id) }),
   response: Type.Object({

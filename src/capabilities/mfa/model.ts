@@ -23,7 +23,7 @@ export function checkMethods(methods: RequiredMethodsParams): void {
     for (const [position, { type, id }] of any.entries()) {
       if (id === undefined || !withoutId.includes(type)) continue;
       const field = `parameters.requiredAuthenticationMethods.${index}.any.${position}.id`;
-      fail("FIELD_INVALID", { field, reason: `must be absent for ${type}: a user has one such address` });
+      fail("FIELD_INVALID", { field, reason: `must be absent for ${type}, because a user has only one such address` });
     }
   }
 }

@@ -8,7 +8,7 @@ import { checkMethods, Order, RequiredMethodsParams } from "./model.ts";
 
 export const updateMfaPolicy = activity({
   path: "update_mfa_policy",
-  summary: "Change an MFA policy; what is not given stays.",
+  summary: "Change an MFA policy. What is not given stays as it was.",
   intent: Strict({
     userId: Id,
     mfaPolicyId: Id,

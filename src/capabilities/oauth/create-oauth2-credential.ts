@@ -9,7 +9,7 @@ import { refuseKnownClient, sealClientSecret } from "./store.ts";
 export const createOauth2Credential = activity({
   path: "create_oauth2_credential",
   summary:
-    "Store the client id and secret of an app at X or Discord, so that its users can sign in there. The secret comes encrypted to the key `tlsFetcherEncrypt` that this server publishes.",
+    "Store the client ID and secret of an app at X or Discord, so that its users can sign in there. The secret must be encrypted to the key `tlsFetcherEncrypt` that this server publishes.",
   asks: ["importClientSecret"],
   intent: Strict(credentialFields),
   result: Type.Object({ oauth2CredentialId: Type.String() }),

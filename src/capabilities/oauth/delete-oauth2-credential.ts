@@ -5,7 +5,7 @@ import { requireCredential } from "./store.ts";
 
 export const deleteOauth2Credential = activity({
   path: "delete_oauth2_credential",
-  summary: "Delete an OAuth 2.0 credential. Tokens that were issued with it are good until they expire.",
+  summary: "Delete an OAuth 2.0 credential. Tokens that were issued with it stay valid until they expire.",
   intent: Strict({ oauth2CredentialId: Id }),
   result: Type.Object({ oauth2CredentialId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "AUTH", action: "DELETE" }),

@@ -6,7 +6,7 @@ import { renderCredential, requireCredential } from "./store.ts";
 
 export const getOauth2Credential = query({
   path: "get_oauth2_credential",
-  summary: "One OAuth 2.0 credential, its secret encrypted as it was given.",
+  summary: "Get an OAuth 2.0 credential, with its secret encrypted as it was sent.",
   request: Type.Object({ organizationId: Id, oauth2CredentialId: Id }),
   response: Type.Object({ oauth2Credential: Oauth2Credential }),
   run: async ({ request: { oauth2CredentialId: id }, read, organization }) => ({

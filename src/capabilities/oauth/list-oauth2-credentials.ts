@@ -6,7 +6,7 @@ import { findCredentials, renderCredential } from "./store.ts";
 
 export const listOauth2Credentials = query({
   path: "list_oauth2_credentials",
-  summary: "The OAuth 2.0 credentials of the organization, the oldest first.",
+  summary: "List the OAuth 2.0 credentials of the organization, the oldest first.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ oauth2Credentials: Type.Array(Oauth2Credential) }),
   run: async ({ read, organization }) => ({

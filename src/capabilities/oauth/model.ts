@@ -13,12 +13,12 @@ export const credentialFields = {
     minLength: 1,
     maxLength: MAX_LABEL_LENGTH,
     pattern: "^[\\x21-\\x7e]+$",
-    description: "a client id: letters, digits and signs of ASCII without spaces",
+    description: "a client ID: printable ASCII characters without spaces",
   }),
   encryptedClientSecret: Type.String({
     maxLength: 2 * quorumEnvelopeBytes(MAX_CLIENT_SECRET_BYTES),
     pattern: "^([0-9a-fA-F]{2})+$",
-    description: "an even number of hex digits: what `encryptOauth2ClientSecret` makes",
+    description: "an even number of hex digits: the result of `encryptOauth2ClientSecret`",
   }),
 };
 

@@ -8,7 +8,7 @@ import { findOrganizationOf, findPerson, requirePerson } from "./person.ts";
 
 export const oauthLogin = activity({
   path: "oauth_login",
-  summary: "Sign a user in by an OIDC token that is bound to a key of theirs.",
+  summary: "Sign a user in with an OIDC token that is bound to the user's key.",
   byParents: true,
   needs: ["oidc"],
   asks: ["signStatements"],

@@ -9,7 +9,7 @@ import { findPerson, requirePerson } from "./person.ts";
 
 export const oauthSignIn = activity({
   path: "oauth",
-  summary: "Sign a user in by an OIDC token, with a fresh key that only the key it is bound to can open.",
+  summary: "Sign a user in with an OIDC token, and return a new key that only the key in the token can decrypt.",
   byParents: true,
   needs: ["oidc"],
   asks: ["issueCredential"],

@@ -28,7 +28,7 @@ type Intent = Static<typeof Intent>;
 export const oauth2Authenticate = activity({
   path: "oauth2_authenticate",
   summary:
-    "Exchange a code that a person brought from X or Discord, with PKCE, for an OIDC token of this service. The code is exchanged once.",
+    "Exchange a code that a person got from X or Discord, with PKCE, for an OIDC token of this service. Each code can be exchanged once.",
   needs: ["oauth2", "publicUrl"],
   asks: ["openClientSecret", "signStatements"],
   intent: Intent,

@@ -87,5 +87,5 @@ export function requirePerson(draft: Draft, { userId, provider }: Person): void 
 const refuseUnknown = ({ issuer, audience }: Person["provider"]): never =>
   fail("OIDC_TOKEN_INVALID", {
     field,
-    reason: `is of nobody in this organization: no user has an OAuth provider with its \`sub\`, the issuer ${issuer} and the audience ${audience}. Add one by create_oauth_providers, or name the organization that has it`,
+    reason: `belongs to nobody in this organization: no user has an OAuth provider with its \`sub\`, the issuer ${issuer} and the audience ${audience}. Add one with create_oauth_providers, or name the organization that has it`,
   });

@@ -19,7 +19,7 @@ const LoginRequest = Strict({
 
 const oauthLoginCall = proxyCall({
   path: "oauth_login",
-  summary: "Sign a user in by an OIDC token that is bound to a key of theirs.",
+  summary: "Sign a user in with an OIDC token that is bound to the user's key.",
   request: LoginRequest,
   response: Type.Object({ session: Type.String() }),
   methods: ({ oidcToken }, ownIssuer) => [methodOfToken(oidcToken, "oidcToken", ownIssuer)],
@@ -42,7 +42,7 @@ const Text = Type.String({ maxLength: MAX_OAUTH2_FIELD_LENGTH });
 
 const oauth2AuthenticateCall = proxyCall({
   path: "oauth2_authenticate",
-  summary: "Exchange a code that a person brought from X or Discord for an OIDC token of this service.",
+  summary: "Exchange a code that a person got from X or Discord for an OIDC token of this service.",
   request: Strict({
     provider: OneOf(oauth2Providers),
     authCode: Type.Optional(Text),

@@ -29,7 +29,7 @@ export async function sealClientSecret(
   });
   if ("problem" in answer) {
     const reason =
-      "was not encrypted to a key of this server: take `serviceKeys.tlsFetcherEncrypt` of /.well-known/keystead.json";
+      "was not encrypted to a key of this server: use `serviceKeys.tlsFetcherEncrypt` of /.well-known/keystead.json";
     return fail("FIELD_INVALID", { field: "parameters.encryptedClientSecret", reason });
   }
   return Buffer.from(answer.sealedClientSecret, "base64");
@@ -72,7 +72,7 @@ export async function refuseKnownClient(
     .where("client_id", "=", clientId)
     .executeTakeFirst();
   if (!known || known.id === id) return;
-  const reason = `belongs to OAuth 2.0 credential ${known.id} already`;
+  const reason = `already belongs to OAuth 2.0 credential ${known.id}`;
   fail("RESOURCE_EXISTS", { kind: "OAuth 2.0 credential", field: "parameters.clientId", reason });
 }
 

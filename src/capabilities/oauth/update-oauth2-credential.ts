@@ -6,7 +6,7 @@ import { refuseKnownClient, requireCredential, sealClientSecret } from "./store.
 
 export const updateOauth2Credential = activity({
   path: "update_oauth2_credential",
-  summary: "Replace the provider, client id and secret of an OAuth 2.0 credential.",
+  summary: "Replace the provider, client ID and secret of an OAuth 2.0 credential.",
   asks: ["importClientSecret"],
   intent: Strict({ oauth2CredentialId: Id, ...credentialFields }),
   result: Type.Object({ oauth2CredentialId: Type.String() }),

@@ -9,7 +9,7 @@ import { checkCredential, columnsOf, sealKeys } from "./store.ts";
 export const createFiatOnRampCredential = activity({
   path: "create_fiat_on_ramp_credential",
   summary:
-    "Store the organization's keys at Coinbase or MoonPay, where its users buy crypto. The secret ones come encrypted to the key `onRamp` that this server publishes.",
+    "Store the organization's keys at Coinbase or MoonPay, where its users buy crypto. Secret keys must be encrypted to the key `onRamp` that this server publishes.",
   asks: ["importOnRampKeys"],
   intent: Strict({ ...credentialFields, sandboxMode: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ fiatOnRampCredentialId: Type.String() }),

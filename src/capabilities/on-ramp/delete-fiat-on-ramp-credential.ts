@@ -5,7 +5,7 @@ import { requireCredential } from "./store.ts";
 
 export const deleteFiatOnRampCredential = activity({
   path: "delete_fiat_on_ramp_credential",
-  summary: "Delete a fiat on-ramp credential. Purchases that were begun with it go on at the provider.",
+  summary: "Delete a fiat on-ramp credential. Purchases that were begun with it continue at the provider.",
   intent: Strict({ fiatOnrampCredentialId: Id }),
   result: Type.Object({ fiatOnRampCredentialId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "ON_RAMP_CREDENTIALS", action: "DELETE" }),

@@ -9,7 +9,7 @@ import { asking, credentialFor, holderOf, noteStatus, requireTransaction } from 
 export const getOnrampTransactionStatus = query({
   path: "get_onramp_transaction_status",
   summary:
-    "What became of a purchase that was begun: PENDING, COMPLETED, FAILED or CANCELLED, as it was last heard of; with `refresh` the provider is asked again.",
+    "Get the last known status of a purchase: PENDING, COMPLETED, FAILED or CANCELLED. With `refresh`, the provider is asked again.",
   needs: ["onRamps", "apart"],
   asks: ["authorizeCoinbase"],
   request: Type.Object({ organizationId: Id, transactionId: Id, refresh: Type.Optional(Type.Boolean()) }),
@@ -22,7 +22,7 @@ export const getOnrampTransactionStatus = query({
     const holder = holderOf(lent, signer);
     const seconds = onRamps.takeRefresh(holder);
     if (seconds > 0) {
-      const reason = `providers are asked for ${ON_RAMP_REFRESHES.perSecond} purchases a second; leave \`refresh\` out`;
+      const reason = `providers are asked about at most ${ON_RAMP_REFRESHES.perSecond} purchases a second; leave \`refresh\` out`;
       failForNow("RATE_LIMITED", { reason }, seconds);
     }
     const status = await asking(lent, () => onRamps.statusOf(holder, { id, walletAddress: known.wallet_address }));

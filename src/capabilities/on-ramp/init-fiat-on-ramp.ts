@@ -7,7 +7,7 @@ import { asking, credentialFor, holderOf } from "./store.ts";
 export const initFiatOnRamp = activity({
   path: "init_fiat_on_ramp",
   summary:
-    "Begin a purchase of crypto for fiat: answers the URL of the provider's page, signed or with a token that opens it once. Sub-organizations without a credential of their own use their parent's.",
+    "Begin a purchase of crypto for fiat. Returns the URL of the provider's page, signed or with a token that opens it once. Sub-organizations without their own credential use their parent's.",
   needs: ["onRamps"],
   asks: ["signMoonPayUrl", "authorizeCoinbase"],
   intent: PurchaseIntent,

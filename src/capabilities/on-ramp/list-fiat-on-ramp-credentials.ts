@@ -7,7 +7,7 @@ import { findCredentials, renderCredential } from "./store.ts";
 export const listFiatOnRampCredentials = query({
   path: "list_fiat_on_ramp_credentials",
   summary:
-    "The fiat on-ramp credentials of the organization, the oldest first, their secrets encrypted as they were given.",
+    "List the fiat on-ramp credentials of the organization, the oldest first, with their secrets encrypted as they were sent.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ fiatOnRampCredentials: Type.Array(FiatOnRampCredential) }),
   run: async ({ read, organization }) => ({

@@ -11,7 +11,7 @@ const Name = (what: string, minLength: number) =>
     minLength,
     maxLength: MAX_LABEL_LENGTH,
     pattern: "^[\\x21-\\x7e]*$",
-    description: `${what}: letters, digits and signs of ASCII without spaces`,
+    description: `${what}: printable ASCII characters without spaces`,
   });
 
 const Bundle = (minLength: number) =>
@@ -19,7 +19,7 @@ const Bundle = (minLength: number) =>
     minLength,
     maxLength: credentialBundleLength(MAX_ON_RAMP_SECRET_BYTES),
     pattern: "^[1-9A-HJ-NP-Za-km-z]*$",
-    description: "base58: what `encryptOnRampSecret` makes",
+    description: "base58: the result of `encryptOnRampSecret`",
   });
 
 /** The organization's account at a provider, in the form of requests. In optional fields, '' means absent. */

@@ -56,7 +56,7 @@ export const PurchaseIntent = Strict({
   countrySubdivisionCode: Type.Optional(
     Type.String({
       pattern: "^([A-Z0-9]{1,3})?$",
-      description: "the part of an ISO 3166-2 code behind the country, such as NY",
+      description: "the part of an ISO 3166-2 code after the country, such as NY",
     }),
   ),
   sandboxMode: Type.Optional(Type.Boolean()),
@@ -72,12 +72,12 @@ export function checkPurchase(intent: PurchaseIntent): void {
 
   const [on, currency] = [nameIn<OnRampNetwork>(NETWORK, network), nameIn<OnRampCurrency>(CRYPTO, cryptoCurrencyCode)];
   if (!currenciesOn(on).includes(currency)) {
-    refuse("cryptoCurrencyCode", `is not sold on ${network}: ${inWords(named(CRYPTO, currenciesOn(on)))} are`);
+    refuse("cryptoCurrencyCode", `is not sold on ${network}, only ${inWords(named(CRYPTO, currenciesOn(on)))}`);
   }
-  if (!isAddressOn(on, intent.walletAddress, sandboxMode)) refuse("walletAddress", `is no address of ${network}`);
+  if (!isAddressOn(on, intent.walletAddress, sandboxMode)) refuse("walletAddress", `is not an address on ${network}`);
   if (paymentMethod !== undefined && methodOf(intent) === undefined) {
     const taken = onRampPaymentMethods.filter((method) => methodAt(onrampProvider, method) !== undefined);
-    refuse("paymentMethod", `is not taken by ${onrampProvider}, which takes ${named(METHOD, taken).join(", ")}`);
+    refuse("paymentMethod", `is not accepted by ${onrampProvider}, which accepts ${named(METHOD, taken).join(", ")}`);
   }
   if (intent.fiatCurrencyAmount && Number(intent.fiatCurrencyAmount) <= LEAST_FIAT) {
     refuse("fiatCurrencyAmount", `must be more than ${LEAST_FIAT}`);
@@ -88,7 +88,7 @@ export function checkPurchase(intent: PurchaseIntent): void {
   if (intent.countrySubdivisionCode && !intent.countryCode) fail("FIELD_MISSING", { field: "parameters.countryCode" });
   if (!intent.urlForSignature) return;
   if (onrampProvider !== "FIAT_ON_RAMP_PROVIDER_MOONPAY") {
-    refuse("urlForSignature", "is for FIAT_ON_RAMP_PROVIDER_MOONPAY alone: leave it out");
+    refuse("urlForSignature", "is only for FIAT_ON_RAMP_PROVIDER_MOONPAY; leave it out");
   }
   const parsed = parseMoonPayUrl(intent.urlForSignature, sandboxMode);
   if ("problem" in parsed) fail("FIELD_INVALID", { field: "parameters.urlForSignature", reason: parsed.problem });

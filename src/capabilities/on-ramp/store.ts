@@ -59,19 +59,19 @@ export async function sealKeys(
   const field = `parameters.${FIELDS[answer.of]}`;
   if (answer.problem === "undecryptable") return fail("FIELD_INVALID", { field, reason: NOT_OURS });
   if (answer.problem === "tooLarge") {
-    return fail("FIELD_INVALID", { field, reason: `holds more than ${MAX_ON_RAMP_SECRET_BYTES} bytes` });
+    return fail("FIELD_INVALID", { field, reason: `contains more than ${MAX_ON_RAMP_SECRET_BYTES} bytes` });
   }
   return fail("FIELD_INVALID", { field, reason: unusableAt(onrampProvider, answer.of) });
 }
 
 const FIELDS = { secretApiKey: "encryptedSecretApiKey", privateApiKey: "encryptedPrivateApiKey" } as const;
 const NOT_OURS =
-  "was not encrypted to a key of this server: take `serviceKeys.onRamp` of /.well-known/keystead.json and `encryptOnRampSecret`";
+  "was not encrypted to a key of this server: use `serviceKeys.onRamp` of /.well-known/keystead.json and `encryptOnRampSecret`";
 
 function unusableAt(provider: OnRampProviderId, of: keyof typeof FIELDS): string {
   if (provider === "FIAT_ON_RAMP_PROVIDER_MOONPAY") return "holds a key that is empty or has spaces or line ends in it";
   if (of === "secretApiKey") return "holds an empty key";
-  return "holds no key that signs for Coinbase: encrypt the PEM of a P-256 key, or the base64 of an Ed25519 key, as Coinbase gave it out";
+  return "does not contain a key that can sign for Coinbase: encrypt the PEM of a P-256 key or the base64 of an Ed25519 key, as Coinbase issued it";
 }
 
 function messageIn(field: string, text: string): HpkeMessage {

@@ -6,7 +6,8 @@ import { checkCredential, columnsOf, requireCredential, sealKeys } from "./store
 
 export const updateFiatOnRampCredential = activity({
   path: "update_fiat_on_ramp_credential",
-  summary: "Replace the provider and all keys of a fiat on-ramp credential. Whether it is for the sandbox stays.",
+  summary:
+    "Replace the provider and all keys of a fiat on-ramp credential. Whether it is for the sandbox does not change.",
   asks: ["importOnRampKeys"],
   intent: Strict({ fiatOnrampCredentialId: Id, ...credentialFields }),
   result: Type.Object({ fiatOnRampCredentialId: Type.String() }),

@@ -7,7 +7,7 @@ import { findFeatures } from "./store.ts";
 
 export const getOrganizationConfigs = query({
   path: "get_organization_configs",
-  summary: "The organization's features and its root quorum.",
+  summary: "Get the organization's features and its root quorum.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({
     configs: Type.Object({

@@ -12,7 +12,7 @@ import { findFeatures } from "./store.ts";
 
 export const getOrganization = query({
   path: "get_organization",
-  summary: "The organization with its users, private keys, tags, features and root quorum.",
+  summary: "Get the organization with its users, private keys, tags, features and root quorum.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({
     organizationData: Type.Object({

@@ -32,10 +32,10 @@ export const shownFeatures = (features: readonly { name: string; value: string |
 export function checkFeature(name: FeatureName, value: string | undefined): void {
   const refuse = (field: string, reason: string) => fail("FIELD_INVALID", { field: `parameters.${field}`, reason });
   if (name === "FEATURE_NAME_WEBHOOK") {
-    refuse("name", "is not a feature here: create an endpoint with create_webhook_endpoint instead");
+    refuse("name", "is not a feature of this server; create an endpoint with create_webhook_endpoint instead");
   }
   if (name === "FEATURE_NAME_WEBAUTHN_ORIGINS" && !parseOrigins(value ?? "")) {
-    refuse("value", "must be the origins of your pages, such as https://app.example.com, with commas between");
+    refuse("value", "must be the origins of your pages, such as https://app.example.com, separated by commas");
   }
 }
 

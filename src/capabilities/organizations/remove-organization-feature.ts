@@ -9,7 +9,7 @@ import { Feature, featureNames, shownFeatures } from "./model.ts";
 
 export const removeOrganizationFeature = activity({
   path: "remove_organization_feature",
-  summary: "Switch a feature of the organization off. Takes the root quorum.",
+  summary: "Disable a feature of the organization. Requires the root quorum.",
   intent: Strict({ name: OneOf(featureNames) }),
   result: Type.Object({ features: Type.Array(Feature) }),
   subject: () => ({ governedBy: "rootQuorum" }),

@@ -7,7 +7,7 @@ import { checkFeature, Feature, featureNames, shownFeatures } from "./model.ts";
 
 export const setOrganizationFeature = activity({
   path: "set_organization_feature",
-  summary: "Switch a feature of the organization on, or give it another value. Takes the root quorum.",
+  summary: "Enable a feature of the organization, or change its value. Requires the root quorum.",
   intent: Strict({ name: OneOf(featureNames), value: Type.Optional(Type.String({ maxLength: 8192 })) }),
   result: Type.Object({ features: Type.Array(Feature) }),
   subject: () => ({ governedBy: "rootQuorum" }),

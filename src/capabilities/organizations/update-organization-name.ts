@@ -4,7 +4,7 @@ import { Label, Strict } from "../../engine/fields.ts";
 
 export const updateOrganizationName = activity({
   path: "update_organization_name",
-  summary: "Rename the organization. Takes the root quorum.",
+  summary: "Rename the organization. Requires the root quorum.",
   intent: Strict({ organizationName: Label }),
   result: Type.Object({ organizationId: Type.String(), organizationName: Type.String() }),
   subject: () => ({ governedBy: "rootQuorum" }),

@@ -7,7 +7,7 @@ import { fail } from "../../kernel/errors.ts";
 
 export const updateRootQuorum = activity({
   path: "update_root_quorum",
-  summary: "Set who may do everything, and how many of them together. Takes the present root quorum.",
+  summary: "Set who may do everything, and how many of them must agree. Requires the current root quorum.",
   intent: Strict({ threshold: Type.Integer(), userIds: SomeIds }),
   result: Type.Object({}),
   subject: () => ({ governedBy: "rootQuorum" }),

@@ -4,7 +4,7 @@ import { Id } from "../../engine/fields.ts";
 
 export const whoami = query({
   path: "whoami",
-  summary: "The user and organization behind the stamp.",
+  summary: "Get the user and organization that the stamp belongs to.",
   findsSubOrganization: true,
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({

@@ -12,7 +12,7 @@ const older = (key: string) => ({ schema: Result, from: (result: Static<typeof R
 
 export const initOtpAuth = activity({
   path: "init_otp_auth",
-  summary: "Send a user a one-time code, which otp_auth takes. Whoever asks is not told whether there is such a user.",
+  summary: "Send a user a one-time code for otp_auth. The answer does not reveal whether there is such a user.",
   version: 3,
   byParents: true,
   needs: ["mailTemplates"],

@@ -19,7 +19,7 @@ const older = {
 
 export const initOtp = activity({
   path: "init_otp",
-  summary: "Send a one-time code to an email address or a phone number, whoever has it.",
+  summary: "Send a one-time code to an email address or a phone number, whoever it belongs to.",
   version: 3,
   needs: ["mailTemplates"],
   asks: ["macOtp", "sealJobSecret", "createImportKeys", "signStatements"],

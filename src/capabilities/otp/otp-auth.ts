@@ -16,7 +16,7 @@ import { findLiveOtp, guess, useOtp } from "./store.ts";
 
 export const otpAuth = activity({
   path: "otp_auth",
-  summary: "Sign a user in by the code of init_otp_auth, with a fresh key that only they can open.",
+  summary: "Sign a user in with the code from init_otp_auth, and return a new key that only they can decrypt.",
   byParents: true,
   needs: ["apart"],
   asks: ["macOtp", "issueCredential"],
@@ -35,7 +35,7 @@ export const otpAuth = activity({
   async prepare({ intent, read, organization, signer, apart, id, now }) {
     const { otpId, otpCode: code } = intent;
     const otp = await findLiveOtp(read, organization.id, otpId, now);
-    if (otp.user_id === null) fail("OTP_INVALID", { reason: "it proves a contact, for verify_otp" });
+    if (otp.user_id === null) fail("OTP_INVALID", { reason: "it was sent to prove a contact; use it with verify_otp" });
     const { mac } = await signer.ask({ verb: "macOtp", ...keyOwnerOf(organization), otpId, code });
     await guess(apart, otp, mac, { failureId: id("failure"), now });
     return { otp, userId: otp.user_id as string, issued: await issueKey({ read, organization, signer }, intent) };
@@ -45,7 +45,7 @@ export const otpAuth = activity({
       requireUsers(draft, [userId]);
       requireFeature(draft, featureOf(otp.type));
       if (!hasContact(draft, userId, contactOfType(contactTypeOf(otp.type), otp.contact))) {
-        fail("OTP_INVALID", { reason: "it was sent to a contact that is no longer the user's" });
+        fail("OTP_INVALID", { reason: "it was sent to a contact that no longer belongs to the user" });
       }
       const type = "CREDENTIAL_TYPE_OTP_AUTH_KEY_P256";
       addIssuedKey(draft, userId, issued, intent, { id: id("apiKey"), what: "OTP Auth", type, grade: "otp", now });

@@ -27,7 +27,7 @@ type Intent = Static<typeof First>;
 
 export const otpLogin = activity({
   path: "otp_login",
-  summary: "Sign a user in by a token that proves their email address or phone number.",
+  summary: "Sign a user in with a token that proves their email address or phone number.",
   version: 2,
   byParents: true,
   asks: ["signStatements"],
@@ -55,7 +55,7 @@ export const otpLogin = activity({
     changesOn(view, (draft) => {
       requireUsers(draft, [login.userId]);
       if (!hasContact(draft, login.userId, contactOfToken(token))) {
-        fail("VERIFICATION_TOKEN_INVALID", { field: TOKEN, reason: "its contact is no longer the user's" });
+        fail("VERIFICATION_TOKEN_INVALID", { field: TOKEN, reason: "its contact no longer belongs to the user" });
       }
       requireFeature(draft, featureOf(token.verification_type));
       addLogin(draft, login, intent, { id: id("apiKey"), grade: "otp", now });

@@ -70,7 +70,7 @@ const otpInit = proxyCall({
 
 const otpInitV2 = proxyCall({
   path: "otp_init_v2",
-  summary: "The same, with a key that the code is to be encrypted to when it is shown.",
+  summary: "The same, with a key to which the code must be encrypted when it is submitted.",
   request: InitRequest,
   response: Type.Object({ otpId: Type.String(), otpEncryptionTargetBundle: Type.String() }),
   methods: methodsOfInit,
@@ -99,7 +99,7 @@ const otpVerify = proxyCall({
 
 const otpVerifyV2 = proxyCall({
   path: "otp_verify_v2",
-  summary: "The same with an encrypted code, for a token that only the bearer of a key can use.",
+  summary: "The same with an encrypted code, for a token that only the holder of a key can use.",
   request: Strict({ otpId: Text, encryptedOtpBundle: Text }),
   response: verified,
   answer: (context) => context.submit(verifyOtp, { parameters: { ...context.request, ...lifeOfToken(context) } }),
@@ -118,7 +118,7 @@ const session = Type.Object({ session: Type.String() });
 /** The claims of a token that is not verified yet. They only decide whether such sign-ins are allowed at all. */
 const claimsOf = ({ verificationToken }: LoginRequest): VerificationClaims =>
   readVerificationToken(verificationToken) ??
-  fail("VERIFICATION_TOKEN_INVALID", { field: "verificationToken", reason: "it has another form" });
+  fail("VERIFICATION_TOKEN_INVALID", { field: "verificationToken", reason: "it has the wrong form" });
 
 async function signIn(context: ProxyContext<LoginRequest>, type: string): Promise<Static<typeof session>> {
   const { organizationId: _, ...request } = context.request;
@@ -148,7 +148,7 @@ const methodsOfLogin = (request: LoginRequest): AuthMethod[] => {
 
 const otpLoginV1 = proxyCall({
   path: "otp_login",
-  summary: "Sign a user in by a token that proves their contact.",
+  summary: "Sign a user in with a token that proves their contact.",
   request: LoginRequest,
   response: session,
   methods: methodsOfLogin,

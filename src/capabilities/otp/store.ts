@@ -114,7 +114,7 @@ export async function findLiveOtp(read: Reader, organizationId: string, id: stri
     .where("id", "=", id)
     .executeTakeFirst();
   if (!otp || otp.used_at !== null || otp.expires_at <= now) {
-    return fail("OTP_INVALID", { reason: "there is no such code, or it has expired or was used" });
+    return fail("OTP_INVALID", { reason: "there is no such code, or it has expired or has been used" });
   }
   return otp;
 }
@@ -154,8 +154,8 @@ export async function guess(
     return "wrong";
   });
   if (outcome === "blocked") fail("OTP_TRIES_EXCEEDED", { most: MAX_OTP_FAILURES, seconds: OTP_WINDOW_MS / 1000 });
-  if (outcome === "locked") fail("OTP_INVALID", { reason: "it was guessed wrong too often; ask for a new one" });
-  if (outcome === "wrong") fail("OTP_INVALID", { reason: "it is not the one that was sent" });
+  if (outcome === "locked") fail("OTP_INVALID", { reason: "there were too many wrong attempts; request a new one" });
+  if (outcome === "wrong") fail("OTP_INVALID", { reason: "it is not the code that was sent" });
 }
 
 /** @throws KeysteadError OTP_INVALID if the code was used meanwhile */
@@ -167,7 +167,7 @@ export async function useOtp(tx: Transactor, { organization_id, id }: Otp, now: 
     .where("id", "=", id)
     .where("used_at", "is", null)
     .executeTakeFirst();
-  if (numUpdatedRows === 0n) fail("OTP_INVALID", { reason: "it was used already" });
+  if (numUpdatedRows === 0n) fail("OTP_INVALID", { reason: "it has already been used" });
 }
 
 /**

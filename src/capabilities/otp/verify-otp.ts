@@ -87,7 +87,7 @@ async function macOf(
   }
   const sealedTargetKey = otp.sealed_target_key;
   if (sealedTargetKey === null)
-    return fail("OTP_INVALID", { reason: "it was asked for in a version that takes it as it is" });
+    return fail("OTP_INVALID", { reason: "it was requested with a version that sends codes unencrypted" });
   const opened = await signer.ask({
     verb: "openOtp",
     ...owner,
@@ -99,6 +99,6 @@ async function macOf(
   const reason =
     opened.problem === "undecryptable"
       ? "is not encrypted to the target of this code"
-      : 'must hold {"otp_code", "public_key"}, the key compressed in hex';
+      : 'must contain {"otp_code", "public_key"}, with the key compressed in hex';
   return fail("FIELD_INVALID", { field: "parameters.encryptedOtpBundle", reason });
 }

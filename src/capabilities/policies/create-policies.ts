@@ -11,7 +11,7 @@ import { warningsAboutAll, warningsOfPolicies } from "./warnings.ts";
 
 export const createPolicies = activity({
   path: "create_policies",
-  summary: "Create several policies together; all of them or none.",
+  summary: "Create several policies: all of them, or none.",
   intent: Strict({ policies: SomeOf(PolicyParams, MAX_POLICIES) }),
   result: Type.Object({ policyIds: Type.Array(Type.String()), warnings: Type.Optional(Warnings) }),
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "CREATE" }),

@@ -6,7 +6,7 @@ import { SomeIds, Strict } from "../../engine/fields.ts";
 
 export const deletePolicies = activity({
   path: "delete_policies",
-  summary: "Delete several policies; all of them or none.",
+  summary: "Delete several policies: all of them, or none.",
   intent: Strict({ policyIds: SomeIds }),
   result: Type.Object({ policyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "POLICY", action: "DELETE" }),

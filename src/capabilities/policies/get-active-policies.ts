@@ -19,7 +19,7 @@ const Status = Type.Object(
 export const getActivePolicies = query({
   path: "get_active_policies",
   summary:
-    "Of every policy whether it counts at this moment: always where it has no time, and not where its time cannot be evaluated.",
+    "Get whether each policy is active now. A policy without a time always is; a policy whose time cannot be evaluated is not.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ statuses: Type.Array(Status), evaluatedAtMs: Type.String() }),
   async run({ read, organization: { id: organizationId }, budget, now, takeRoom }) {

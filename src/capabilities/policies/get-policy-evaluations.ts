@@ -23,7 +23,7 @@ const Evaluation = Type.Object(
 export const getPolicyEvaluations = query({
   path: "get_policy_evaluations",
   summary:
-    "What each policy came to, for every vote on an activity that policies were asked about; of many votes, the newest 500.",
+    "Get the outcome of each policy for every vote on an activity that policies decided on; if there are many votes, for the newest 500.",
   request: Type.Object({ organizationId: Id, activityId: Id }),
   response: Type.Object({
     policyEvaluations: Type.Array(

@@ -6,7 +6,7 @@ import { bytesOfPolicies, findPolicies } from "./store.ts";
 
 export const listPolicies = query({
   path: "list_policies",
-  summary: "All policies of the organization.",
+  summary: "List all policies of the organization.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ policies: Type.Array(Policy) }),
   async run({ read, organization, takeRoom }) {

@@ -40,7 +40,7 @@ export const Warnings = Type.Array(
   Type.Object({ policyId: Type.Optional(Type.String()), code: OneOf(warningCodes), message: Type.String() }),
   {
     description:
-      "Known traps in the policy, which is stored all the same; absent where there are none. An extension of this server.",
+      "Known traps in the policy, which is stored nevertheless; absent if there are none. An extension of this server.",
   },
 );
 export type Warnings = Static<typeof Warnings>;

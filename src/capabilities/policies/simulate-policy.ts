@@ -27,7 +27,7 @@ export const simulatePolicy = query({
   path: "simulate_policy",
   isExtension: true,
   summary:
-    "What would become of an activity if these users approved it one after the other, the first of them submitting, each with the first of their credentials; nothing is created. With `draftPolicy` it is told as if that policy were stored: in the place of the one whose `policyId` it gives, or beside all others as a new one, which the answer calls `draft`. An extension of this server.",
+    "Predict the outcome of an activity if the first of these users submitted it and the others approved it in turn, each with the first of their credentials. Nothing is created. With `draftPolicy`, the prediction assumes that this policy is stored: in place of the policy with its `policyId`, or in addition to all others as a new one, which the answer calls `draft`. An extension of this server.",
   needs: ["registry", "planner"],
   request: Request,
   response: Type.Object({
@@ -79,7 +79,7 @@ async function factsOfRequest(context: Context, tried: Pick<Proposal, "policies"
   const { request, read, organization, registry, planner, now } = context;
   const { type, parameters } = request.activity;
   const found = registry.findActivityOfType(type);
-  if (!found) return fail("FIELD_INVALID", { field: "activity.type", reason: "is not the type of an activity" });
+  if (!found) return fail("FIELD_INVALID", { field: "activity.type", reason: "is not an activity type" });
   const { operation, version } = found;
   validate(version.intent, parameters, "activity.parameters");
   const approvals = await Promise.all([...new Set(request.userIds)].map((id) => approvalOf(read, organization.id, id)));

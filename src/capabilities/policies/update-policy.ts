@@ -21,7 +21,7 @@ const Result = Type.Object({ policyId: Type.String(), warnings: Type.Optional(Wa
 
 export const updatePolicy = activity({
   path: "update_policy",
-  summary: "Change a policy; what is not given stays.",
+  summary: "Change a policy. What is not given stays as it was.",
   version: 2,
   intent: Strict({ ...fields, time: Type.Optional(Expression) }),
   result: Result,

@@ -7,7 +7,7 @@ import type { Warnings } from "./model.ts";
 
 const NOT_EXAMINED: PolicyWarning = {
   code: "NOT_EXAMINED",
-  message: "Whether there are known traps in it is not told: to look takes too much work beside the other policies.",
+  message: "It was not checked for known traps, because that would take too much work next to the other policies.",
 };
 
 /** Warnings about each of the policies, stored or new, in the same order. The checks use at most half of the budget. */

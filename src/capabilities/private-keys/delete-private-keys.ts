@@ -8,7 +8,7 @@ import { signingKeyFacts } from "../signing/store.ts";
 
 export const deletePrivateKeys = activity({
   path: "delete_private_keys",
-  summary: "Delete private keys for good. A key that was never exported takes `deleteWithoutExport`.",
+  summary: "Delete private keys permanently. For a key that was never exported, set `deleteWithoutExport`.",
   intent: Strict({ privateKeyIds: SomeIds, deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ privateKeyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "DELETE" }),

@@ -10,7 +10,7 @@ import { lookUpSigningKey, signingKeyFacts } from "../signing/store.ts";
 
 export const exportPrivateKey = activity({
   path: "export_private_key",
-  summary: "Get a private key encrypted to a P-256 key of one's own; it stays usable and is marked as exported.",
+  summary: "Get a private key, encrypted to your own P-256 key. The key stays usable and is marked as exported.",
   asks: ["exportKey", "signStatements"],
   intent: Strict({ privateKeyId: Id, targetPublicKey: TargetPublicKey }),
   result: Type.Object({ privateKeyId: Type.String(), exportBundle: Type.String() }),

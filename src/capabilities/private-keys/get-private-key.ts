@@ -7,7 +7,7 @@ import { findPrivateKeys } from "./store.ts";
 
 export const getPrivateKey = query({
   path: "get_private_key",
-  summary: "One private key with its addresses and tags; never the secret.",
+  summary: "Get a private key with its addresses and tags, but never its secret.",
   request: Type.Object({ organizationId: Id, privateKeyId: Id }),
   response: Type.Object({ privateKey: PrivateKey }),
   async run({ request: { privateKeyId: id }, read, organization }) {

@@ -25,7 +25,7 @@ const bundleOf = ({ encryptedBundle }: Intent) => parseEncryptedBundle(encrypted
 
 export const importPrivateKey = activity({
   path: "import_private_key",
-  summary: "Store a private key that was encrypted to the key of `init_import_private_key`.",
+  summary: "Store a private key that was encrypted to the key from `init_import_private_key`.",
   asks: ["importPrivateKey"],
   intent: Intent,
   result: Type.Object({ privateKeyId: Type.String(), addresses: Type.Array(Address) }),

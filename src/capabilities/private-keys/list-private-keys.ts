@@ -6,7 +6,7 @@ import { bytesOfPrivateKeys, findPrivateKeys } from "./store.ts";
 
 export const listPrivateKeys = query({
   path: "list_private_keys",
-  summary: "All private keys of the organization with their addresses and tags.",
+  summary: "List all private keys of the organization with their addresses and tags.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ privateKeys: Type.Array(PrivateKey) }),
   async run({ read, organization, takeRoom }) {

@@ -69,7 +69,7 @@ export function checkAddressFormatsOf(
     const field = `${where}.addressFormats.${position}`;
     const problem = addressFormatProblem(format, curve);
     if (problem) fail("FIELD_INVALID", { field, reason: problem });
-    if (addressFormats.indexOf(format) < position) fail("FIELD_INVALID", { field, reason: "is there twice" });
+    if (addressFormats.indexOf(format) < position) fail("FIELD_INVALID", { field, reason: "occurs twice" });
   }
 }
 

@@ -7,7 +7,8 @@ import { BootProof, bootProofOf, EphemeralKey } from "./model.ts";
 
 export const getBootProof = query({
   path: "get_boot_proof",
-  summary: "Which code the signer with an ephemeral key ran, by the `publicKey` of an app proof.",
+  summary:
+    "Get the boot proof of the signer that has an ephemeral key, the `publicKey` of an app proof. It says which code the signer ran.",
   request: Type.Object({ organizationId: Id, ephemeralKey: EphemeralKey }),
   response: Type.Object({ bootProof: BootProof }),
   async run({ request: { ephemeralKey }, read, organization }) {

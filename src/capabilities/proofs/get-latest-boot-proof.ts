@@ -7,7 +7,7 @@ import { APP_NAME, BootProof, bootProofOf } from "./model.ts";
 
 export const getLatestBootProof = query({
   path: "get_latest_boot_proof",
-  summary: 'The boot proof of the signer that was started last; the one `appName` is "signer".',
+  summary: 'Get the boot proof of the signer that was started last. The only `appName` is "signer".',
   request: Type.Object({ organizationId: Id, appName: Label }),
   response: Type.Object({ bootProof: BootProof }),
   async run({ request: { appName }, read, organization: { id: organizationId } }) {

@@ -6,7 +6,8 @@ import { AppProof, findAppProofs } from "../../engine/proofs/app-proofs.ts";
 
 export const listAppProofs = query({
   path: "list_app_proofs",
-  summary: "The app proofs of one activity; none unless it was sent with `generateAppProofs` and carried out.",
+  summary:
+    "List the app proofs of an activity. There are some only if it was sent with `generateAppProofs` and carried out.",
   request: Type.Object({ organizationId: Id, activityId: Id }),
   response: Type.Object({ appProofs: Type.Array(AppProof) }),
   async run({ request: { activityId }, read, takeRoom, organization: { id: organizationId } }) {

@@ -9,7 +9,7 @@ import { findSecrets } from "./store.ts";
 
 export const deleteSecrets = activity({
   path: "delete_secrets",
-  summary: "Delete secrets for good, whether they were ever exported or not: all of them, or none.",
+  summary: "Delete secrets permanently, whether or not they were exported: all of them, or none.",
   intent: Strict({ secretIds: SomeOf(Id, MAX_DELETED_SECRETS_PER_REQUEST) }),
   result: Type.Object({ secretIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "SECRET", action: "DELETE" }),

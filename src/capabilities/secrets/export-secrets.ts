@@ -12,7 +12,7 @@ const idsOf = ({ secrets }: ExportSecretsIntent) => secrets.map(({ secretId }) =
 
 export const exportSecrets = activity({
   path: "export_secrets",
-  summary: "Get secrets, each encrypted to a P-256 key of one's own: all of them, or none.",
+  summary: "Get secrets, each encrypted to your own P-256 key: all of them, or none.",
   asks: ["exportSecret", "signStatements"],
   intent: ExportSecretsIntent,
   result: Type.Object({ secretPayloads: Type.Array(Type.String()) }),

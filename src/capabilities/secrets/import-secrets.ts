@@ -11,7 +11,7 @@ type Imported = NewSecret & { importId: string };
 
 export const importSecrets = activity({
   path: "import_secrets",
-  summary: "Store secrets that were encrypted to keys of `init_import_secrets`: all of them, or none.",
+  summary: "Store secrets that were encrypted to keys from `init_import_secrets`: all of them, or none.",
   asks: ["importSecret"],
   intent: ImportSecretsIntent,
   result: Type.Object({ secretIds: Type.Array(Type.String()) }),

@@ -7,7 +7,7 @@ import { EncryptionSuite } from "./model.ts";
 
 export const initImportSecrets = activity({
   path: "init_import_secrets",
-  summary: "Get keys to encrypt secrets to, each for one secret of one's own within 24 hours.",
+  summary: "Get keys to which secrets can be encrypted, each for one import by the same user within 24 hours.",
   asks: ["createImportKeys", "signStatements"],
   intent: Strict({
     encryptionSuite: EncryptionSuite,

@@ -7,7 +7,8 @@ import { bytesOfSecretMetadata, listSecretMetadata } from "./store.ts";
 
 export const listSecrets = query({
   path: "list_secrets",
-  summary: "The organization's secrets by name and static properties, newest first; never what they hold.",
+  summary:
+    "List the organization's secrets with their names and static properties, newest first, but never their content.",
   request: Type.Object({ organizationId: Id, paginationOptions: Type.Optional(Pagination) }),
   response: Type.Object({ secrets: Type.Array(SecretMetadata) }),
   async run({ request, read, organization, takeRoom }) {

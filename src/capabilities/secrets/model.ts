@@ -110,7 +110,7 @@ function parseKeyValues(entries: Static<typeof KeyValues>, field: string): Stati
   return entries.map(({ key, value = "" }, position) => {
     const at = `${field}.${position}.key`;
     if (key === undefined) return fail("FIELD_MISSING", { field: at });
-    if (seen.has(key)) fail("FIELD_INVALID", { field: at, reason: "is there twice" });
+    if (seen.has(key)) fail("FIELD_INVALID", { field: at, reason: "occurs twice" });
     seen.add(key);
     return { key, value };
   });
@@ -121,7 +121,7 @@ export function refuseRepeated(values: readonly (string | undefined)[], fieldOf:
   const seen = new Set<string>();
   for (const [index, value] of values.entries()) {
     if (value === undefined) continue;
-    if (seen.has(value)) fail("FIELD_INVALID", { field: fieldOf(index), reason: "is there twice" });
+    if (seen.has(value)) fail("FIELD_INVALID", { field: fieldOf(index), reason: "occurs twice" });
     seen.add(value);
   }
 }
@@ -138,7 +138,7 @@ export function factsOfSecrets(
   if (asked > 1) {
     return {
       get secret(): never {
-        throw new MissingFactError("the request is about several secrets; send one for each");
+        throw new MissingFactError("the request is about several secrets; send one request for each");
       },
     };
   }

@@ -35,8 +35,7 @@ const Plan = Type.Object({ caip2: Chain, from: Type.String(), transactionHash: T
 
 export const ethSendRawTransaction = activity({
   path: "eth_send_raw_transaction",
-  summary:
-    "Send a transaction that is signed already to its Ethereum chain; what is sent is parsed, and policies see it.",
+  summary: "Send a signed transaction to its Ethereum chain. The transaction is parsed, and policies see its content.",
   needs: ["evm"],
   intent: Intent,
   result: Type.Object({ transactionHash: Type.String() }),
@@ -129,11 +128,11 @@ function parse(intent: Intent): SignedTransaction {
   if (bytes) return parseSignedTransaction(bytes, FIELD);
   return fail("FIELD_INVALID", {
     field: FIELD,
-    reason: "must be an even number of hex digits, 0x before them or not",
+    reason: "must be an even number of hex digits, with or without 0x",
   });
 }
 
 function requireChainId({ transaction: { chainId } }: SignedTransaction, { caip2 }: Intent): void {
   if (chainId === chainIdOf(caip2)) return;
-  fail("TRANSACTION_INVALID", { field: FIELD, reason: `is for the chain eip155:${chainId} and not for ${caip2}` });
+  fail("TRANSACTION_INVALID", { field: FIELD, reason: `is for the chain eip155:${chainId}, not for ${caip2}` });
 }

@@ -19,7 +19,7 @@ const Address = Type.String({ pattern: "^0[xX][0-9a-fA-F]{40}$", description: "a
 const Data = Type.String({
   maxLength: 2 * MAX_EVM_TRANSACTION_BYTES + 2,
   pattern: "^(0x)?([0-9a-fA-F]{2})*$",
-  description: "an even number of hex digits, 0x before them or not",
+  description: "an even number of hex digits, with or without 0x",
 });
 const call = { to: Address, value: Type.Optional(Wei), data: Type.Optional(Data) };
 export const accountFields = {
@@ -48,7 +48,7 @@ const Result = Type.Object({ sendTransactionStatusId: Type.String() });
 export const ethSendTransaction = activity({
   path: "eth_send_transaction",
   summary:
-    "Have a transaction or a batch of calls signed and sent to its Ethereum chain, with fees and a nonce where it names none; with `sponsor` this service pays.",
+    "Sign a transaction or a batch of calls and send it to its Ethereum chain. Fees and the nonce are filled in if they are not given. With `sponsor`, this service pays.",
   needs: ["evm", "assets", "gasStations"],
   version: 2,
   intent: Intent,
@@ -100,14 +100,14 @@ function check(intent: Intent): void {
   const { calls, sponsor, deadline, gasStationNonce, nonce, maxFeePerGas, maxPriorityFeePerGas } = intent;
   if (sponsor === true) {
     for (const [member, value] of Object.entries({ nonce, maxFeePerGas, maxPriorityFeePerGas })) {
-      if (value !== undefined) refuse(member, "is for transactions that `from` pays for; leave it out");
+      if (value !== undefined) refuse(member, "is only for transactions that `from` pays for; leave it out");
     }
   } else {
-    if (deadline !== undefined) refuse("deadline", "is for sponsored transactions; leave it out");
-    if (gasStationNonce !== undefined) refuse("gasStationNonce", "is for sponsored transactions; leave it out");
+    if (deadline !== undefined) refuse("deadline", "is only for sponsored transactions; leave it out");
+    if (gasStationNonce !== undefined) refuse("gasStationNonce", "is only for sponsored transactions; leave it out");
   }
   if (sponsor === true && intent.gasLimit !== undefined && BigInt(intent.gasLimit) > MAX_SPONSORED_GAS) {
-    refuse("gasLimit", `must be at most ${MAX_SPONSORED_GAS} where the service pays`);
+    refuse("gasLimit", `must be at most ${MAX_SPONSORED_GAS} if the service pays`);
   }
   requireBits(64, { deadline, gasStationNonce });
   requireBits(256, Object.fromEntries(calls.map(({ value }, index) => [`calls.${index}.value`, value])));
@@ -126,7 +126,7 @@ export function checkQuantities({ nonce, gasLimit, maxFeePerGas, maxPriorityFeeP
   requireBits(64, { gasLimit });
   requireBits(256, { maxFeePerGas, maxPriorityFeePerGas });
   if (maxFeePerGas !== undefined && BigInt(maxPriorityFeePerGas ?? 0) > BigInt(maxFeePerGas)) {
-    refuse("maxPriorityFeePerGas", "is above maxFeePerGas");
+    refuse("maxPriorityFeePerGas", "must not be higher than `maxFeePerGas`");
   }
 }
 

@@ -22,7 +22,7 @@ const { from, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = accountFie
 
 export const ethUndelegate7702 = activity({
   path: "eth_undelegate_7702",
-  summary: "Take the code away from an Ethereum account that it has authorized (EIP-7702); the account pays.",
+  summary: "Remove the code that an Ethereum account has authorized (EIP-7702). The account pays for the transaction.",
   needs: ["evm"],
   intent: Strict({ from, caip2: OneOf(chains), nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas }),
   result: Type.Object({ sendTransactionStatusId: Type.String() }),
@@ -41,7 +41,7 @@ export const ethUndelegate7702 = activity({
         quote: await feeQuote(evm, caip2),
       }));
       if (code === "0x") {
-        fail("FIELD_INVALID", { field: "parameters.from", reason: `has authorized no code on ${caip2}` });
+        fail("FIELD_INVALID", { field: "parameters.from", reason: `has not authorized any code on ${caip2}` });
       }
       const { fees, highest } = plannedFees(ownFees(intent), quote);
       const plan = {

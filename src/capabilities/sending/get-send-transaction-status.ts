@@ -7,7 +7,7 @@ import { requireSend, toldHash } from "./store.ts";
 export const getSendTransactionStatus = query({
   path: "get_send_transaction_status",
   summary:
-    "What became of a transaction that was to be sent: INITIALIZED, BROADCASTING, INCLUDED in a block, or FAILED and in none.",
+    "Get the status of a transaction that was submitted for sending: INITIALIZED, BROADCASTING, INCLUDED in a block, or FAILED and in no block.",
   request: Type.Object({ organizationId: Id, sendTransactionStatusId: Id }),
   response: Type.Object({
     txStatus: Type.String(),

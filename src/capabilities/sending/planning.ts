@@ -27,7 +27,11 @@ function turns(): InTurn {
     const key = organization.parentId ?? organization.id;
     const count = waiting.get(key) ?? 0;
     if (count >= MAX_WAITING_PLANS) {
-      failForNow("RATE_LIMITED", { reason: "too many of this organization wait for a chain's nodes" }, RETRY_SECONDS);
+      failForNow(
+        "RATE_LIMITED",
+        { reason: "too many requests of this organization are waiting for a chain's nodes" },
+        RETRY_SECONDS,
+      );
     }
     waiting.set(key, count + 1);
     const leave = await places.enter(key);

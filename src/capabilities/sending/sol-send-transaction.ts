@@ -76,7 +76,7 @@ type Asked = "sign" | "signSponsorTransaction";
 export const solSendTransaction = activity({
   path: "sol_send_transaction",
   summary:
-    "Sign a Solana transaction and have it sent; what is sent is parsed, and policies see it. With `sponsor` this service pays.",
+    "Sign a Solana transaction and send it. The transaction is parsed, and policies see its content. With `sponsor`, this service pays.",
   needs: ["solana", "assets", "rentPaid"],
   asks: ["sign", "signSponsorTransaction"],
   version: 2,
@@ -191,7 +191,7 @@ function transactionOf(
 function withoutBlockhash({ solana }: PolicyFacts): PolicyFacts {
   const get = () => {
     throw new MissingFactError(
-      "the transaction gets its blockhash when it is signed; name one to have policies see it",
+      "the transaction gets its blockhash only when it is signed; set one to let policies see it",
     );
   };
   const tx = Object.defineProperties({}, Object.getOwnPropertyDescriptors(solana?.tx ?? {}));

@@ -9,7 +9,7 @@ const LIFETIME_SECONDS = 3600;
 
 export const createReadOnlySession = activity({
   path: "create_read_only_session",
-  summary: "Get a token that reads as oneself for an hour, sent as `X-Session` in place of a stamp.",
+  summary: "Get a token with which you can read for an hour; send it as `X-Session` instead of a stamp.",
   asks: ["signStatements"],
   intent: Strict({}),
   result: Type.Object({

@@ -26,7 +26,7 @@ const Result = Type.Object({
 
 export const createReadWriteSession = activity({
   path: "create_read_write_session",
-  summary: "Sign a user in with a fresh key that only they can open, and that stamps requests for a while.",
+  summary: "Sign a user in: return a new key that only they can decrypt, and that can stamp requests for a while.",
   version: 2,
   asks: ["issueCredential"],
   intent: Intent,
@@ -52,7 +52,10 @@ export const createReadWriteSession = activity({
     const user = await loadUser(read, organization.id, userId);
     if (!user) return fail("RESOURCE_NOT_FOUND", { kind: "user", id: userId, organizationId: organization.id });
     if (email !== undefined && email.toLowerCase() !== user.userEmail?.toLowerCase()) {
-      fail("FIELD_INVALID", { field: "parameters.email", reason: "is not the e-mail address of the user who asks" });
+      fail("FIELD_INVALID", {
+        field: "parameters.email",
+        reason: "is not the email address of the user who sends the request",
+      });
     }
     const issued = await issueKey({ read, organization, signer }, intent);
     return { userId, username: user.userName, issued, organization, submitter };

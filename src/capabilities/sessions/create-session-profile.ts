@@ -8,7 +8,7 @@ import { validateExpression } from "../../policy/validate.ts";
 export const createSessionProfile = activity({
   path: "create_session_profile",
   summary:
-    "Make a profile that sessions can be issued with, here and in the sub-organizations; it limits what they may do, and cannot be changed.",
+    "Create a profile with which sessions can be issued, here and in the sub-organizations. It limits what they may do, and cannot be changed.",
   only: "parents",
   intent: Strict({
     sessionProfileName: Label,

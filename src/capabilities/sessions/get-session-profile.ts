@@ -7,7 +7,7 @@ import { findSessionProfiles } from "./store.ts";
 
 export const getSessionProfile = query({
   path: "get_session_profile",
-  summary: "One session profile of the organization or its parent.",
+  summary: "Get a session profile of the organization or its parent.",
   request: Type.Object({ organizationId: Id, sessionProfileId: Id }),
   response: Type.Object({ sessionProfile: SessionProfile }),
   async run({ request: { sessionProfileId: id }, read, organization }) {

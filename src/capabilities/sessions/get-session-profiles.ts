@@ -6,7 +6,7 @@ import { findSessionProfiles } from "./store.ts";
 
 export const getSessionProfiles = query({
   path: "get_session_profiles",
-  summary: "The session profiles of the organization or its parent.",
+  summary: "List the session profiles of the organization or its parent.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ sessionProfiles: Type.Array(SessionProfile) }),
   async run({ read, organization }) {

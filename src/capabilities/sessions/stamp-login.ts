@@ -7,7 +7,7 @@ import { addLogin, checkLogin, loginFields, prepareLogin } from "./store.ts";
 
 export const stampLogin = activity({
   path: "stamp_login",
-  summary: "Sign in by a stamp: a key of one's own stamps requests for a while, and the token tells of it.",
+  summary: "Sign in with a stamp. Your own key can then stamp requests for a while, and the token proves the session.",
   findsSubOrganization: true,
   asks: ["signStatements"],
   intent: Strict(loginFields),

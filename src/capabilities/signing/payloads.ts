@@ -56,7 +56,7 @@ export function decodePayload(
     case "PAYLOAD_ENCODING_HEXADECIMAL":
       return (
         bytesFromHex(payload.replace(/^0x/i, "")) ??
-        fail("FIELD_INVALID", { field, reason: "must be an even number of hex digits, 0x before them or not" })
+        fail("FIELD_INVALID", { field, reason: "must be an even number of hex digits, with or without 0x" })
       );
     case "PAYLOAD_ENCODING_EIP712": {
       requireNoHash(encoding, hashFunction);
@@ -75,7 +75,7 @@ function requireNoHash(encoding: Encoding, hashFunction: Hash): void {
   if (hashFunction === "HASH_FUNCTION_NO_OP") return;
   fail("FIELD_INVALID", {
     field: "parameters.hashFunction",
-    reason: `must be HASH_FUNCTION_NO_OP for ${encoding}, which has a hash of its own`,
+    reason: `must be HASH_FUNCTION_NO_OP for ${encoding}, which has its own hash`,
   });
 }
 
@@ -93,8 +93,8 @@ export function hashFor(
   const forMessages = hashFunction === "HASH_FUNCTION_NOT_APPLICABLE";
   if ((curve === "CURVE_ED25519") !== forMessages) {
     const reason = forMessages
-      ? `must not be HASH_FUNCTION_NOT_APPLICABLE for a key of ${curve}`
-      : `must be HASH_FUNCTION_NOT_APPLICABLE for a key of ${curve}, which signs the message itself`;
+      ? `must not be HASH_FUNCTION_NOT_APPLICABLE for a key on ${curve}`
+      : `must be HASH_FUNCTION_NOT_APPLICABLE for a key on ${curve}, which signs the message itself`;
     fail("FIELD_INVALID", { field: "parameters.hashFunction", reason });
   }
   if (hashFunction === "HASH_FUNCTION_NO_OP") {

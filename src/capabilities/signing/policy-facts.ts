@@ -47,7 +47,7 @@ function meaningOfSeveral(encoding: RawSigning["encoding"]): PolicyFacts["eth"] 
   return undefined;
 }
 
-const SEVERAL_PAYLOADS = "the request has several payloads; have them signed one by one";
+const SEVERAL_PAYLOADS = "the request has several payloads; send them one by one";
 
 /** The message's types can be trusted as the payload declares them: the contract must declare the same types, or its hash would differ. */
 function typedDataFacts(data: TypedData): Eip712Facts {

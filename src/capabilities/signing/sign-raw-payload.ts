@@ -23,7 +23,7 @@ const signingOf = ({ payload, ...rest }: Static<typeof Intent>): RawSigning => (
 
 export const signRawPayload = activity({
   path: "sign_raw_payload",
-  summary: "Sign one payload with a private key or a wallet account; the address that names it chooses the scheme.",
+  summary: "Sign one payload with a private key or a wallet account. The address that names it determines the scheme.",
   asks: ["sign"],
   version: 2,
   intent: Intent,

@@ -24,7 +24,7 @@ const signingOf = (intent: Static<typeof Intent>): RawSigning => ({
 export const signRawPayloads = activity({
   path: "sign_raw_payloads",
   summary:
-    "Sign several payloads with one private key or wallet account; the signatures come in the order of the payloads.",
+    "Sign several payloads with one private key or wallet account. The signatures are in the order of the payloads.",
   asks: ["sign"],
   intent: Intent,
   result: Type.Object({
@@ -37,7 +37,7 @@ export const signRawPayloads = activity({
     const length = intent.payloads.reduce((sum, payload) => sum + payload.length, 0);
     const limit = intent.encoding === "PAYLOAD_ENCODING_EIP712" ? MAX_TYPED_DATA_LENGTH : MAX_PAYLOAD_LENGTH;
     if (length > limit) {
-      const reason = `is longer than ${limit} characters altogether`;
+      const reason = `is longer than ${limit} characters in total`;
       fail("FIELD_INVALID", { field: "parameters.payloads", reason });
     }
     checkPayloads(signingOf(intent));

@@ -24,7 +24,7 @@ type Intent = Static<typeof Intent>;
 
 export const signTransaction = activity({
   path: "sign_transaction",
-  summary: "Sign a transaction of a chain; what is signed is parsed, and policies see it.",
+  summary: "Sign a transaction. The transaction is parsed, and policies see its content.",
   asks: ["sign"],
   version: 2,
   intent: Intent,
@@ -78,7 +78,7 @@ async function prepare(context: PrepareContext<Intent, "sign">) {
   const key = await findSigningKey(context.read, context.organization.id, signWith);
   const transaction = transactionOf(context.intent);
   if (key.curve !== transaction.curve) {
-    const reason = `names a key of ${key.curve}, and ${type} takes one of ${transaction.curve}`;
+    const reason = `names a key on ${key.curve}, but ${type} requires one on ${transaction.curve}`;
     fail("FIELD_INVALID", { field: "parameters.signWith", reason });
   }
   const tasks = await transaction.tasks(key, context.organization.id);

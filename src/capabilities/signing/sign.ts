@@ -33,7 +33,7 @@ export function checkPayloads({ payloads, encoding, hashFunction, fieldOf }: Raw
   const spend = (blocks: number, field: string) => {
     spent += blocks;
     if (spent <= MAX_TYPED_DATA_BLOCKS) return;
-    const reason = `takes, with the payloads before it, more than ${MAX_TYPED_DATA_BLOCKS} blocks of Keccak-256 to hash: send fewer structs, lists and texts`;
+    const reason = `and the payloads before it take more than ${MAX_TYPED_DATA_BLOCKS} blocks of Keccak-256 to hash; send fewer structs, lists and texts`;
     fail("FIELD_INVALID", { field, reason });
   };
   return payloads.map((payload, index) => decodePayload(encoding, hashFunction, payload, fieldOf(index), spend));

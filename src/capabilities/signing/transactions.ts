@@ -84,7 +84,7 @@ export function parseTransactionOf(type: TransactionType, hex: string): ChainTra
   if (!bytes || bytes.length === 0) {
     return fail("FIELD_INVALID", {
       field: FIELD,
-      reason: "must be an even number of hex digits, 0x before them or not",
+      reason: "must be an even number of hex digits, with or without 0x",
     });
   }
   return parsers[type](bytes);

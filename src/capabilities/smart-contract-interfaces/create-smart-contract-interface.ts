@@ -9,7 +9,7 @@ import { checkAddress, checkInterface, InterfaceType } from "./model.ts";
 
 export const createSmartContractInterface = activity({
   path: "create_smart_contract_interface",
-  summary: "Tell policies what the calls of a contract mean: its ABI on Ethereum, its IDL on Solana.",
+  summary: "Tell policies what the calls of a contract mean, with its ABI on Ethereum or its IDL on Solana.",
   intent: Strict({
     smartContractAddress: Type.String({ minLength: 1, maxLength: 64 }),
     smartContractInterface: Type.String({ minLength: 1, maxLength: MAX_SMART_CONTRACT_INTERFACE_BYTES }),

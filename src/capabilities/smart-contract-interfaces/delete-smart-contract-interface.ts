@@ -6,7 +6,8 @@ import { Id, Strict } from "../../engine/fields.ts";
 
 export const deleteSmartContractInterface = activity({
   path: "delete_smart_contract_interface",
-  summary: "Delete a smart contract interface; policies that read the contract's calls are in error from then on.",
+  summary:
+    "Delete a smart contract interface. From then on, policies that read the contract's calls cannot be evaluated.",
   intent: Strict({ smartContractInterfaceId: Id }),
   result: Type.Object({ smartContractInterfaceId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "SMART_CONTRACT_INTERFACE", action: "DELETE" }),

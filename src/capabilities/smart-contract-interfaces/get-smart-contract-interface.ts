@@ -7,7 +7,7 @@ import { findInterfaces } from "./store.ts";
 
 export const getSmartContractInterface = query({
   path: "get_smart_contract_interface",
-  summary: "One smart contract interface.",
+  summary: "Get a smart contract interface.",
   request: Type.Object({ organizationId: Id, smartContractInterfaceId: Id }),
   response: Type.Object({ smartContractInterface: SmartContractInterface }),
   async run({ request: { smartContractInterfaceId: id }, read, organization: { id: organizationId } }) {

@@ -6,7 +6,7 @@ import { bytesOfInterfaces, findInterfaces } from "./store.ts";
 
 export const listSmartContractInterfaces = query({
   path: "list_smart_contract_interfaces",
-  summary: "All smart contract interfaces of the organization.",
+  summary: "List all smart contract interfaces of the organization.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ smartContractInterfaces: Type.Array(SmartContractInterface) }),
   async run({ read, organization, takeRoom }) {

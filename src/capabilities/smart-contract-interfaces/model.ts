@@ -53,7 +53,7 @@ function isSolanaAddress(text: string): boolean {
 export function checkInterface(type: InterfaceType, json: string): void {
   const bytes = Buffer.byteLength(json);
   if (bytes > MAX_SMART_CONTRACT_INTERFACE_BYTES) {
-    const reason = `has ${bytes} bytes, and at most ${MAX_SMART_CONTRACT_INTERFACE_BYTES} are possible`;
+    const reason = `has ${bytes} bytes, but at most ${MAX_SMART_CONTRACT_INTERFACE_BYTES} are allowed`;
     fail("FIELD_INVALID", { field: INTERFACE_FIELD, reason });
   }
   if (type === "SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM") parseContractInterface(json, INTERFACE_FIELD);

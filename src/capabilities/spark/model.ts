@@ -125,7 +125,7 @@ export async function checkSignatures(signatures: Static<typeof Signatures>, tur
     const field = `parameters.signatures.${at}`;
     checkDerivation(signature.derivation, `${field}.derivation`);
     if (signature.derivation.htlcPreimage) {
-      refuse(`${field}.derivation`, "must name a key that signs; that of `htlcPreimage` makes preimages alone");
+      refuse(`${field}.derivation`, "must name a key that signs; the key of `htlcPreimage` only makes preimages");
     }
     await checkPoint(signature.verifyingKey, `${field}.verifyingKey`, turns);
     if (signature.adaptorPublicKey) await checkPoint(signature.adaptorPublicKey, `${field}.adaptorPublicKey`, turns);
@@ -148,7 +148,7 @@ export async function checkTransfer(transfer: Static<typeof Transfer>, turns: Tu
     const old = leafOf(leaf.oldLeafDerivation, `${name}.oldLeafDerivation`);
     const fresh = leafOf(leaf.newLeafDerivation, `${name}.newLeafDerivation`);
     if (leafIndex(old) === leafIndex(fresh)) {
-      refuse(`${name}.newLeafDerivation`, "must name another key than `oldLeafDerivation`");
+      refuse(`${name}.newLeafDerivation`, "must name a key other than `oldLeafDerivation`");
     }
     return fresh;
   });
@@ -200,14 +200,14 @@ function checkDerivation(derivation: SparkDerivation, field: string): void {
 
 function leafOf(derivation: SparkDerivation, field: string): string {
   checkDerivation(derivation, field);
-  return derivation.signingLeaf?.leafId ?? refuse(field, "must be a `signingLeaf`: leaves alone are transferred");
+  return derivation.signingLeaf?.leafId ?? refuse(field, "must be a `signingLeaf`: only leaves can be transferred");
 }
 
 function checkIds(commitments: readonly { id: string }[], field: string): void {
   for (const [at, { id }] of commitments.entries()) {
     const bytes = Buffer.from(id, "hex");
     if (!isScalar(bytes)) refuse(`${field}.${at}.id`, "must be a number from 1 to one below the order of secp256k1");
-    if (bytes.equals(USER_ID)) refuse(`${field}.${at}.id`, "must be an operator's: this is the user's own");
+    if (bytes.equals(USER_ID)) refuse(`${field}.${at}.id`, "must be an operator's, not the user's own");
   }
   checkDistinct(
     commitments.map(({ id }) => id),

@@ -9,14 +9,14 @@ import { askedWith, findSparkWallet, operatorPackages, sparkFacts } from "./stor
 
 /** One fixed text per problem, the same for every leaf and every cause. */
 const reasons = {
-  unsigned: "is not signed by senderIdentityPublicKey for this transfer; ask the sender for the leaf again",
-  undecryptable: "does not hold a key for this wallet; ask the sender for the leaf again",
+  unsigned: "is not signed by `senderIdentityPublicKey` for this transfer; ask the sender to send the leaf again",
+  undecryptable: "does not contain a key for this wallet; ask the sender to send the leaf again",
 };
 
 export const sparkClaimTransfer = activity({
   path: "spark_claim_transfer",
   summary:
-    "Take over Spark leaves that somebody sent: a package for each operator, once every sender's signature is verified.",
+    "Claim Spark leaves that were sent to a wallet. Verifies every sender's signature, and returns a package for each operator.",
   asks: ["claimSparkTransfer"],
   intent: Strict({ signWith: SignWith, claim: Claim }),
   result: Type.Object({ operatorPackages: OperatorPackages, newLeafPublicKeys: LeafPublicKeys }),
@@ -28,7 +28,7 @@ export const sparkClaimTransfer = activity({
     const key = await findSparkWallet(read, organization.id, signWith);
     const made = await signer.ask({ verb: "claimSparkTransfer", ...askedWith(organization, key), claim });
     if ("problem" in made) {
-      const reason = `holds the leaf ${made.leafId}, which ${reasons[made.problem]}`;
+      const reason = `contains the leaf ${made.leafId}, which ${reasons[made.problem]}`;
       return fail("FIELD_INVALID", { field: "parameters.claim.leaves", reason });
     }
     return { key, made };

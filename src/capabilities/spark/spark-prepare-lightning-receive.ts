@@ -9,7 +9,7 @@ import { askedWith, findSparkWallet, operatorPackages, sparkFacts } from "./stor
 export const sparkPrepareLightningReceive = activity({
   path: "spark_prepare_lightning_receive",
   summary:
-    "Make a new preimage for a Lightning payment to a Spark wallet: its hash, and an encrypted share for each operator.",
+    "Create a preimage for a Lightning payment to a Spark wallet. Returns its hash, and an encrypted share for each operator.",
   asks: ["prepareSparkLightningReceive"],
   intent: Strict({ signWith: SignWith, lightningReceive: LightningReceive }),
   result: Type.Object({ operatorPackages: OperatorPackages, paymentHash: Type.String() }),

@@ -9,7 +9,7 @@ import { askedWith, findSparkWallet, operatorPackages, sparkFacts } from "./stor
 export const sparkPrepareTransfer = activity({
   path: "spark_prepare_transfer",
   summary:
-    "Hand over Spark leaves: a package for each operator, signed, and the public keys that the leaves have on the way.",
+    "Transfer Spark leaves. Returns a signed package for each operator, and the public keys that the leaves have during the transfer.",
   asks: ["prepareSparkTransfer"],
   intent: Strict({ signWith: SignWith, transfer: Transfer }),
   result: Type.Object({

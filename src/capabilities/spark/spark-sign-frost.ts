@@ -9,7 +9,7 @@ import { askedWith, findSparkWallet, sparkFacts } from "./store.ts";
 
 export const sparkSignFrost = activity({
   path: "spark_sign_frost",
-  summary: "Make a Spark user's shares of threshold signatures, with nonces that are used for them alone.",
+  summary: "Make a Spark user's shares of threshold signatures, with nonces that are used only for them.",
   asks: ["signSparkFrost"],
   intent: Strict({ signWith: SignWith, signatures: Signatures }),
   result: Type.Object({
@@ -25,7 +25,7 @@ export const sparkSignFrost = activity({
     const key = await findSparkWallet(read, organization.id, signWith);
     const shares = await signer.ask({ verb: "signSparkFrost", ...askedWith(organization, key), signatures });
     if ("problem" in shares) {
-      const reason = "must be the sum of the user's and the operators' keys: it is the user's own alone";
+      const reason = "must be the sum of the user's and the operators' keys, not the user's key alone";
       return fail("FIELD_INVALID", { field: `parameters.signatures.${shares.at}.verifyingKey`, reason });
     }
     return { key, shares };

@@ -6,7 +6,7 @@ import { gasUsage, unpricedChains } from "./gas-usage.ts";
 export const getGasUsage = query({
   path: "get_gas_usage",
   summary:
-    "What the service paid for the organization, for a parent with its sub-organizations, in the rolling window, and the limit: 0 for none.",
+    "Get what the service paid for the organization (for a parent, including its sub-organizations) in the rolling window, and the limit: 0 for none.",
   needs: ["evm", "solana", "assets"],
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({
@@ -16,7 +16,7 @@ export const getGasUsage = query({
     uncountedChains: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          "An extension of this server: chains whose native asset has no price here. What is paid there is not in the usage.",
+          "An extension of this server: chains whose native asset has no price here. The usage does not include what is paid on them.",
       }),
     ),
   }),

@@ -76,7 +76,7 @@ export async function findSponsorKey(
     const own = addressOf(family, { curve, publicKey });
     if ((family === "eip155" ? own.toLowerCase() : own) === wanted) return { id, curve, sealedKey };
   }
-  return fail("SIGNER_UNAVAILABLE", { reason: `there is no sponsor's key of ${address}` });
+  return fail("SIGNER_UNAVAILABLE", { reason: `the sponsor has no key for ${address}` });
 }
 
 const selectKeys = prepared<{ purpose: string }>()((db, { purpose }) =>

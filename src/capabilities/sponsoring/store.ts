@@ -100,7 +100,7 @@ export async function planSponsored(
     return { ...plan, gas: "0", revert: await revertError(read, organizationId, UNSENT, call.to, estimate.revert) };
   }
   if (estimate.gas > MAX_SPONSORED_GAS) {
-    const message = `the transaction was not sent: it takes ${estimate.gas} units of gas, and the service pays for at most ${MAX_SPONSORED_GAS}`;
+    const message = `the transaction was not sent: it takes ${estimate.gas} units of gas, but the service pays for at most ${MAX_SPONSORED_GAS}`;
     return { ...plan, gas: "0", revert: { message } };
   }
   const gas = gasWithRoom(estimate.gas);

@@ -23,7 +23,7 @@ const Intent = Strict({
 export const upsertGasUsageConfig = activity({
   path: "upsert_gas_usage_config",
   summary:
-    "Limit what the service pays for the organization and its sub-organizations, in all and for each of these, in a rolling window; or have it pay nothing.",
+    "Limit what the service pays for the organization and its sub-organizations in a rolling window, in total and for each of them, or make it pay nothing.",
   only: "parents",
   needs: ["evm", "solana", "assets", "rentPaid"],
   intent: Intent,
@@ -34,7 +34,8 @@ export const upsertGasUsageConfig = activity({
     const { orgWindowLimitUsd, subOrgWindowLimitUsd, windowDurationMinutes, enabled, solanaConfig } = intent;
     const { rentPrefundEnabled } = solanaConfig ?? {};
     if (rentPrefundEnabled === true && !solanaChains.some(rentPaid.on)) {
-      const reason = "must be false or absent: this server pays for no rent, as no `sponsorRent` of its chains is set";
+      const reason =
+        "must be false or absent: this server does not pay rent, because `sponsorRent` is not set for any of its chains";
       fail("FIELD_INVALID", { field: "parameters.solanaConfig.rentPrefundEnabled", reason });
     }
     if ([orgWindowLimitUsd, subOrgWindowLimitUsd].some((limit) => microUsd(limit) > 0n)) {

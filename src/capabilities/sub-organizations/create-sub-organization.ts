@@ -46,7 +46,7 @@ const older = (key: string, schema: typeof Result | typeof ResultV1 = Result) =>
 
 export const createSubOrganization = activity({
   path: "create_sub_organization",
-  summary: "Create an organization below this one, with root users and, if wanted, a wallet of its own.",
+  summary: "Create an organization below this one, with root users and, optionally, a wallet.",
   only: "parents",
   needs: ["oidc"],
   asks: ["createOrganizationKey", "generateKeys", "createWallet"],

@@ -6,7 +6,7 @@ import { endOrganization, requireAllExported } from "./store.ts";
 export const deleteSubOrganization = activity({
   path: "delete_sub_organization",
   summary:
-    "Delete this sub-organization with all its keys and credentials; its activities stay for the parent to read. Takes the root quorum of the sub-organization.",
+    "Delete this sub-organization with all its keys and credentials. The parent can still read its activities. Requires the root quorum of the sub-organization.",
   only: "subOrganizations",
   needs: ["erasedTables", "largeTables"],
   intent: Strict({ deleteWithoutExport: Type.Optional(Type.Boolean()) }),

@@ -7,7 +7,7 @@ import { findNames, findSubOrganizationIds, subOrganizationFilters } from "./sto
 export const listSuborgs = query({
   path: "list_suborgs",
   summary:
-    "The identifiers of the sub-organizations, newest first: all, or those with a certain user or credential. Of those that know a public key or passkey, the ones in which it was used come first, the oldest use before the others. With `includeNames`, an extension of this server, their names stand beside them.",
+    "List the IDs of the sub-organizations, newest first: all, or those with a certain user or credential. Of those that know a public key or passkey, the ones in which it was used come first, starting with the earliest use. With `includeNames`, an extension of this server, the answer also contains their names.",
   only: "parents",
   request: Type.Object({
     organizationId: Id,
@@ -20,7 +20,7 @@ export const listSuborgs = query({
     organizationIds: Type.Array(Type.String()),
     organizationNames: Type.Optional(
       Type.Array(Type.String(), {
-        description: "In the order of `organizationIds`; where they were asked for. An extension of this server.",
+        description: "In the order of `organizationIds`, if they were requested. An extension of this server.",
       }),
     ),
   }),

@@ -7,7 +7,7 @@ import { findVerifiedSubOrganizationIds } from "./store.ts";
 export const listVerifiedSuborgs = query({
   path: "list_verified_suborgs",
   summary:
-    "The identifiers of the sub-organizations with a user whose email address or phone number is verified, newest first.",
+    "List the IDs of the sub-organizations with a user whose email address or phone number is verified, newest first.",
   only: "parents",
   request: Type.Object({
     organizationId: Id,

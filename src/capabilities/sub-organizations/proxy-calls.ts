@@ -157,7 +157,7 @@ const isRobotPossible = ({ verificationToken: token }: SignupRequest) => token =
 const signup = proxyCall({
   path: "signup",
   summary:
-    "Sign a person up: a sub-organization of theirs, with a wallet if wanted. OAuth providers come with their tokens.",
+    "Sign a person up: create a sub-organization for them, optionally with a wallet. OAuth providers need their tokens.",
   needs: ["oidc"],
   request: SignupRequestV1,
   response: SignupResponse,
@@ -169,7 +169,7 @@ const signup = proxyCall({
 
 const signupV2 = proxyCall({
   path: "signup_v2",
-  summary: "Sign a person up: a sub-organization of theirs, with a wallet if wanted.",
+  summary: "Sign a person up: create a sub-organization for them, optionally with a wallet.",
   needs: ["oidc"],
   request: SignupRequest,
   response: SignupResponse,
@@ -206,7 +206,7 @@ const contactFilters = { EMAIL: "OTP_TYPE_EMAIL", PHONE_NUMBER: "OTP_TYPE_SMS" }
 const account = proxyCall({
   path: "account",
   summary:
-    "The sub-organization with a certain user or credential, if there is one; of a contact, the one where it is verified.",
+    "Find the sub-organization with a certain user or credential, if there is one. For a contact, it is the one in which the contact is verified.",
   needs: ["oidc"],
   request: AccountRequest,
   response: Type.Object({ organizationId: Type.Optional(Type.String()) }),
@@ -234,7 +234,7 @@ async function requireProof(context: AccountContext, otpType: string): Promise<v
     const claims = await oidc.verify(oidcToken, { organizationId: config.organizationId });
     if (isSame(shownEmailOf(claims, config.settings))) return;
     const reason =
-      "does not prove this email address: Google must say that it is verified, in a token for an app of yours";
+      "does not prove this email address: only a token from Google for your own app that says it is verified does";
     fail("OIDC_TOKEN_INVALID", { field: "oidcToken", reason });
   }
   const field = "verificationToken";

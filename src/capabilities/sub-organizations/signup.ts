@@ -39,7 +39,7 @@ export async function openSignup(
   }
   const token = await requireVerificationToken(read, verificationToken, { organization, field: TOKEN, now });
   if (token.public_key === undefined && !takesTokensWithoutKey) {
-    const reason = "it names no key; take one of verify_otp for an encrypted code";
+    const reason = "it is not bound to a key; use a token that verify_otp issued for an encrypted code";
     fail("VERIFICATION_TOKEN_INVALID", { field: TOKEN, reason });
   }
   await refuseUsedToken(read, organization, token, { usage: "SIGNUP", field: TOKEN });
@@ -54,7 +54,7 @@ export async function openSignup(
     const whose = index === undefined ? "no user" : "more than one user";
     fail("FIELD_INVALID", {
       field: TOKEN,
-      reason: `proves ${contact.value}, which is the contact of ${whose} to be made`,
+      reason: `proves ${contact.value}, which is the contact of ${whose} to be created`,
     });
   }
   const { apiKeys, authenticators, oauthProviders, ...user } = rootUsers[index] as Intent["rootUsers"][number];

@@ -74,7 +74,7 @@ export async function faultOf(
   if (!Array.isArray(results)) return failed(results.revert.message);
   const trial = results[questions.length] as Simulated;
   if ("revert" in trial) {
-    const text = "the swap was not sent, as it would revert";
+    const text = "the swap was not sent because it would revert";
     return isBatch
       ? batchError(read, organizationId, text, { to: wallet, calls }, trial.revert)
       : revertError(read, organizationId, text, swap.call.to, trial.revert);
@@ -115,7 +115,7 @@ function problemOf(
     const gain = gainOf(output.token, inputToken === null ? 0 : 1);
     if (gain === undefined) return `${output.token} does not tell its balances, as ERC-20 has it`;
     if (gain < output.least)
-      return `it would bring ${gain} of the output token, and at least ${output.least} were agreed on`;
+      return `it would bring ${gain} of the output token, but at least ${output.least} were agreed`;
   }
   if (inputToken !== null && after.at(-1) !== 0n) return "it would leave something allowed of the input token";
   return otherMove(logs, wallet, inputToken, spender);
@@ -141,12 +141,12 @@ function otherMove(
     const [topic, first, second] = topics;
     if (address === NATIVE_LOGS) continue;
     if (topic === TRANSFER && addressOf(first) === wallet && address !== inputToken)
-      return `it would take of ${address} too`;
+      return `it would also spend ${address}`;
     if ((topic === TRANSFER_SINGLE || topic === TRANSFER_BATCH) && addressOf(second) === wallet)
-      return `it would take of ${address} too`;
+      return `it would also spend ${address}`;
     const isApproval = (topic === APPROVAL || topic === APPROVAL_FOR_ALL) && addressOf(first) === wallet;
     if (isApproval && (address !== inputToken || addressOf(second) !== spender))
-      return `it would allow ${addressOf(second)} to take of ${address}`;
+      return `it would allow ${addressOf(second)} to spend ${address}`;
   }
   return undefined;
 }

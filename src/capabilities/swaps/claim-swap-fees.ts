@@ -15,7 +15,7 @@ type Plan = Static<typeof Plan>;
 export const claimSwapFees = activity({
   path: "claim_swap_fees",
   summary:
-    "Have the swap provider pay out what the organization's swaps and those of its sub-organizations have earned it, to the receiver of its fees.",
+    "Have the swap provider pay out the fees from the swaps of the organization and its sub-organizations, to the receiver of the organization's fees.",
   only: "parents",
   needs: ["swaps"],
   asks: ["sign"],
@@ -28,7 +28,7 @@ export const claimSwapFees = activity({
     async make({ read, organization }) {
       const { receiver } = (await findConfig(read, organization.id)) ?? {};
       if (receiver !== undefined) return { receiver };
-      return fail("SWAP_FEES_NOT_CLAIMABLE", { reason: "nobody receives any; upsert_swap_config names who does" });
+      return fail("SWAP_FEES_NOT_CLAIMABLE", { reason: "no receiver is set; set one with upsert_swap_config" });
     },
   },
   policyFacts: ({ plan: { receiver }, read, organization }) => signingKeyFacts(read, organization.id, receiver),

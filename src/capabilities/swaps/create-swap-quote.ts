@@ -22,7 +22,7 @@ const Intent = Strict({
   signWith: Type.String({
     maxLength: 128,
     pattern: "^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$",
-    description: "the address of the wallet that swaps: 0x and 40 hex digits, or of Solana in base58",
+    description: "the address of the wallet that swaps: 0x and 40 hex digits, or a Solana address in base58",
   }),
   inputToken: Token,
   outputToken: Token,
@@ -34,7 +34,7 @@ type Intent = Static<typeof Intent>;
 export const createSwapQuote = activity({
   path: "create_swap_quote",
   summary:
-    "Have the swap provider quote one asset of a wallet for another; what it offers is checked, and can be executed once until it expires. Amounts are net of all fees.",
+    "Get a quote from the swap provider for exchanging one asset of a wallet for another. The quote is checked, and can be executed once until it expires. Amounts are net of all fees.",
   needs: ["swaps", "evm", "solana", "assets"],
   intent: Intent,
   result: Type.Object({ quotes: Type.Array(Quote) }),
@@ -60,9 +60,9 @@ function pairOf(
   const input = tokenOf(assets, chains, "inputToken", inputToken);
   const output = tokenOf(assets, chains, "outputToken", outputToken);
   const refuse = (reason: string): never => fail("FIELD_INVALID", { field: "parameters.outputToken", reason });
-  if (input.caip19 === output.caip19) return refuse("is the asset that is swapped; name another");
+  if (input.caip19 === output.caip19) return refuse("is the same as the input asset; use another");
   if ((input.chain === swapCluster) !== (output.chain === swapCluster)) {
-    return refuse("is not on the same side: Solana is not swapped with Ethereum chains yet");
+    return refuse("is on the wrong kind of chain: swaps between Solana and Ethereum chains are not supported yet");
   }
   return { input, output };
 }
@@ -163,7 +163,7 @@ async function walletOf(read: Reader, organizationId: string, signWith: string, 
   if (address?.format === format) return chain === swapCluster ? address.address : address.address.toLowerCase();
   return fail("FIELD_INVALID", {
     field: "parameters.signWith",
-    reason: `is no address on ${name}, where the input token is`,
+    reason: `is not an address on ${name}, the chain of the input token`,
   });
 }
 

@@ -38,7 +38,7 @@ import { addSwap, requireQuote, requireSwaps, type StoredQuote } from "./store.t
 import { refuseOffer, requireAllowed } from "./swap.ts";
 
 const Intent = Strict({
-  quoteId: Type.String({ pattern: QUOTE_ID, description: "the id of a quote, as create_swap_quote answers it" }),
+  quoteId: Type.String({ pattern: QUOTE_ID, description: "the ID of a quote from create_swap_quote" }),
   inputToken: Token,
   inputAmount: Amount,
   outputToken: Token,
@@ -70,7 +70,7 @@ const refuse = (member: string, reason: string): never =>
 export const executeSwap = activity({
   path: "execute_swap",
   summary:
-    "Execute a swap quote, once and as it was quoted: one transaction is built, simulated, signed and sent, which leaves nothing allowed of the input token; with `sponsor` this service pays for it.",
+    "Execute a swap quote, once and as it was quoted. One transaction is built, simulated, signed and sent; it leaves no allowance of the input token behind. With `sponsor`, this service pays for it.",
   needs: ["swaps", "evm", "solana", "assets", "gasStations", "rentPaid"],
   asks: ["sign", "signSponsorTransaction"],
   version: 2,
@@ -83,13 +83,15 @@ export const executeSwap = activity({
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "SIGN" }),
   check({ inputToken, recentBlockhash, sponsor, evmNonce, gasStationNonce }) {
     if (inputToken.startsWith("solana:")) {
-      if (evmNonce !== undefined) refuse("evmNonce", "is for swaps on Ethereum chains; leave it out");
-      if (gasStationNonce !== undefined) refuse("gasStationNonce", "is for swaps on Ethereum chains; leave it out");
+      if (evmNonce !== undefined) refuse("evmNonce", "is only for swaps on Ethereum chains; leave it out");
+      if (gasStationNonce !== undefined)
+        refuse("gasStationNonce", "is only for swaps on Ethereum chains; leave it out");
       wantedBlockhash({ recentBlockhash: NO_BLOCKHASH }, recentBlockhash);
       return;
     }
-    if (recentBlockhash !== undefined) refuse("recentBlockhash", "is for swaps on Solana; leave it out");
-    if (sponsor && evmNonce !== undefined) refuse("evmNonce", "is for swaps that the wallet pays for; leave it out");
+    if (recentBlockhash !== undefined) refuse("recentBlockhash", "is only for swaps on Solana; leave it out");
+    if (sponsor && evmNonce !== undefined)
+      refuse("evmNonce", "is only for swaps that the wallet pays for; leave it out");
     if (evmNonce !== undefined && BigInt(evmNonce) > BigInt(MAX_NONCE))
       refuse("evmNonce", `must be at most ${MAX_NONCE}`);
     if (gasStationNonce !== undefined && BigInt(gasStationNonce) >= 1n << 64n)
@@ -204,7 +206,7 @@ function requireTerms({ id, terms: text }: StoredQuote, intent: Intent): QuoteTe
   ] as const;
   for (const [member, said, quoted] of restated) {
     if (said !== quoted)
-      refuse(member, "is not that of the quote; restate what create_swap_quote was asked and answered");
+      refuse(member, "differs from the quote; repeat the request and the answer of create_swap_quote");
   }
   return terms;
 }
@@ -218,7 +220,7 @@ function requireCurrent(quoteId: string, expiresAt: number, now: number): void {
 
 function requireNonces({ sponsor, gasStationNonce }: Intent, input: SwapToken): void {
   if (gasStationNonce !== undefined && !sponsor && input.address === null) {
-    refuse("gasStationNonce", "is for swaps that go through the gas station; leave it out");
+    refuse("gasStationNonce", "is only for swaps that go through the gas station; leave it out");
   }
 }
 

@@ -100,7 +100,7 @@ async function learn(context: Context, followed: Followed): Promise<Known> {
 
 const chainIn = (caip19: string): EvmChain => caip19.slice(0, caip19.indexOf("/")) as EvmChain;
 
-const NO_RECEIPT = "no node shows the receipt of a transaction that is in a block";
+const NO_RECEIPT = "no node returns the receipt of a transaction that is in a block";
 
 /** The net amount of the output token that the wallet received in a transaction; undefined if it is not known yet. */
 async function amountIn(context: Context, followed: Followed, hash: string): Promise<string | undefined> {
@@ -160,7 +160,7 @@ async function learnFromProvider(context: Context, followed: Followed): Promise<
 
 const fillError = (reason: string | undefined) => ({
   reason: "PROVIDER_FILL_FAILED" as const,
-  message: "the provider could not fill the swap on the chain of the output",
+  message: "the provider could not complete the swap on the chain of the output",
   ...(reason === undefined ? {} : { providerReason: reason }),
 });
 

@@ -21,12 +21,12 @@ const SwapError = Type.Object(
 export const getSwapStatus = query({
   path: "get_swap_status",
   summary:
-    "What became of a swap: PENDING, COMPLETED with what came in, or FAILED, why, and what was given back. Amounts and refunds may be told some seconds later.",
+    "Get the status of a swap: PENDING, COMPLETED with the amount received, or FAILED with the reason and the refund. Amounts and refunds may appear some seconds later.",
   request: Type.Object({
     organizationId: Id,
     swapRequestId: Type.String({
       pattern: "^sha256:[0-9a-f]{64}$",
-      description: "what execute_swap answers as `swapRequestId`",
+      description: "the `swapRequestId` from execute_swap",
     }),
   }),
   response: Type.Object({

@@ -54,21 +54,21 @@ export function tokenOf(assets: AssetBook, chains: readonly SwapChain[], field: 
   const [chain = "", asset = ""] = caip19.split("/");
   const [namespace, reference = ""] = asset.split(":");
   const isSwapped = (isEvmChain(chain) || chain === swapCluster) && chains.includes(chain);
-  if (!isSwapped) return refuse(`is on ${chain}, and this server swaps on ${chains.join(", ")} alone`);
+  if (!isSwapped) return refuse(`is on ${chain}, but this server supports swaps only on ${chains.join(", ")}`);
   if (namespace === "slip44") {
     const native = assets.assetOf(chain, null);
     if (native?.caip19 === caip19) return { chain, address: null, caip19, isStable: false };
     return refuse(`is not the native asset of ${chain}, which is ${native?.caip19 ?? "none"}`);
   }
   if (chain === swapCluster) {
-    if (namespace !== "token" || !isMint(reference)) return refuse(`names no token of ${chain}`);
+    if (namespace !== "token" || !isMint(reference)) return refuse(`does not name a token on ${chain}`);
     if (reference === WRAPPED_SOL) {
-      return refuse(`is wrapped SOL, which nobody needs to hold; name ${chain}/slip44:${SOL.coinType} for SOL`);
+      return refuse(`is wrapped SOL, which is not supported; use ${chain}/slip44:${SOL.coinType} for SOL`);
     }
     const isStable = assets.assetOf(chain, reference)?.isStable ?? false;
     return { chain, address: reference, caip19, isStable };
   }
-  if (namespace !== "erc20" || /^0x0{40}$/.test(reference)) return refuse(`names no token of ${chain}`);
+  if (namespace !== "erc20" || /^0x0{40}$/.test(reference)) return refuse(`does not name a token on ${chain}`);
   const address = reference.toLowerCase();
   const isStable = assets.assetOf(chain, address)?.isStable ?? false;
   return { chain, address, caip19: tokenId(chain, address), isStable };

@@ -32,7 +32,7 @@ export async function asking<T>({ provider }: SwapService, ask: () => Promise<T>
     if (error.of === "account") {
       return fail("SWAPS_UNAVAILABLE", {
         provider,
-        reason: `${reason}; the operator of this server has to set its key`,
+        reason: `${reason}; the operator of this server must set the provider's key`,
       });
     }
     if (error.pauseMs === undefined) return fail("SWAPS_UNAVAILABLE", { provider, reason });

@@ -14,7 +14,7 @@ export function requireAllowed(
   const allowed = terms.contracts[chain] ?? [];
   for (const contract of [call.to, ...(spender === null ? [] : [spender])]) {
     if (allowed.includes(contract)) continue;
-    const reason = `${contract} is not among the contracts of ${chain} that the operator of this server names by \`swaps.contracts\``;
+    const reason = `${contract} is not among the contracts on ${chain} that the operator of this server has listed in \`swaps.contracts\``;
     fail("SWAP_QUOTE_REFUSED", { provider, reason });
   }
 }

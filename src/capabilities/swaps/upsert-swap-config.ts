@@ -29,7 +29,7 @@ const Intent = Strict({
 export const upsertSwapConfig = activity({
   path: "upsert_swap_config",
   summary:
-    "Settle what the organization takes of its own swaps and of those of its sub-organizations, and who receives it: what is left out is unset. Quotes keep the fee that they were taken with.",
+    "Set the fee that the organization charges on its own swaps and those of its sub-organizations, and who receives it. What is left out is unset. Existing quotes keep their fee.",
   only: "parents",
   asks: ["createWallet"],
   intent: Intent,
@@ -78,7 +78,7 @@ async function settle({
       (await ownAddress(read, organization.id, named)) ??
       fail("FIELD_INVALID", {
         field: "parameters.feeReceiverWalletAddress",
-        reason: "is no Ethereum address of a wallet or a private key of this organization",
+        reason: "is not the Ethereum address of a wallet account or a private key of this organization",
       });
     return { config: { ...fees, receiver: shown.toLowerCase(), madeReceiver }, shown };
   }

@@ -6,7 +6,7 @@ import { SomeIds, Strict } from "../../engine/fields.ts";
 
 export const deletePrivateKeyTags = activity({
   path: "delete_private_key_tags",
-  summary: "Delete private key tags. The private keys that carried them are named in the result and stay.",
+  summary: "Delete private key tags. The private keys that had them are listed in the result and are not deleted.",
   intent: Strict({ privateKeyTagIds: SomeIds }),
   result: Type.Object({ privateKeyTagIds: Type.Array(Type.String()), privateKeyIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "PRIVATE_KEY", action: "DELETE" }),

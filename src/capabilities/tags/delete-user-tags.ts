@@ -6,7 +6,7 @@ import { SomeIds, Strict } from "../../engine/fields.ts";
 
 export const deleteUserTags = activity({
   path: "delete_user_tags",
-  summary: "Delete user tags. The users that carried them are named in the result and stay.",
+  summary: "Delete user tags. The users that had them are listed in the result and are not deleted.",
   intent: Strict({ userTagIds: SomeIds }),
   result: Type.Object({ userTagIds: Type.Array(Type.String()), userIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "DELETE" }),

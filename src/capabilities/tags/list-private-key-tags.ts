@@ -6,7 +6,7 @@ import { findTags, privateKeyTags } from "./store.ts";
 
 export const listPrivateKeyTags = query({
   path: "list_private_key_tags",
-  summary: "All private key tags of the organization.",
+  summary: "List all private key tags of the organization.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ privateKeyTags: Type.Array(Tag) }),
   run: async ({ read, organization }) => ({ privateKeyTags: await findTags(read, organization.id, privateKeyTags) }),

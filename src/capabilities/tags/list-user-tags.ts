@@ -6,7 +6,7 @@ import { findTags, userTags } from "./store.ts";
 
 export const listUserTags = query({
   path: "list_user_tags",
-  summary: "All user tags of the organization.",
+  summary: "List all user tags of the organization.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ userTags: Type.Array(Tag) }),
   run: async ({ read, organization }) => ({ userTags: await findTags(read, organization.id, userTags) }),

@@ -6,7 +6,7 @@ import { Id, Ids, Label, Strict } from "../../engine/fields.ts";
 
 export const updatePrivateKeyTag = activity({
   path: "update_private_key_tag",
-  summary: "Rename a private key tag, attach it to private keys and detach it from others; all of it or nothing.",
+  summary: "Rename a private key tag, attach it to private keys and detach it from others: all of it, or nothing.",
   intent: Strict({
     privateKeyTagId: Id,
     newPrivateKeyTagName: Type.Optional(Label),

@@ -6,7 +6,7 @@ import { Id, Ids, Label, Strict } from "../../engine/fields.ts";
 
 export const updateUserTag = activity({
   path: "update_user_tag",
-  summary: "Rename a user tag, attach it to users and detach it from others; all of it or nothing.",
+  summary: "Rename a user tag, attach it to users and detach it from others: all of it, or nothing.",
   intent: Strict({
     userTagId: Id,
     newUserTagName: Type.Optional(Label),

@@ -17,7 +17,7 @@ const ApiOnlyUserParams = Strict({
 
 export const createApiOnlyUsers = activity({
   path: "create_api_only_users",
-  summary: "Add users that hold P-256 API keys alone. create_users does the same and more.",
+  summary: "Add users that have only P-256 API keys. create_users does the same and more.",
   intent: Strict({ apiOnlyUsers: SomeOf(ApiOnlyUserParams, MAX_USERS) }),
   result: Type.Object({ userIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "CREATE" }),

@@ -7,7 +7,7 @@ import { SomeIds, Strict } from "../../engine/fields.ts";
 export const deleteUsers = activity({
   path: "delete_users",
   summary:
-    "Delete users with their credentials, and take back their votes in activities that are still open. Members of the root quorum must leave it first.",
+    "Delete users with their credentials, and withdraw their votes on activities that are still open. Members of the root quorum must leave it first.",
   intent: Strict({ userIds: SomeIds }),
   result: Type.Object({ userIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "USER", action: "DELETE" }),

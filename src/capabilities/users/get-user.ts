@@ -6,7 +6,7 @@ import { fail } from "../../kernel/errors.ts";
 
 export const getUser = query({
   path: "get_user",
-  summary: "One user with its credentials and tags.",
+  summary: "Get a user with their credentials and tags.",
   request: Type.Object({ organizationId: Id, userId: Id }),
   response: Type.Object({ user: User }),
   async run({ request: { userId }, read, organization }) {

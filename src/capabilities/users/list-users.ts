@@ -5,7 +5,7 @@ import { bytesOfUsers, loadUsers, User } from "../../engine/identity/users.ts";
 
 export const listUsers = query({
   path: "list_users",
-  summary: "All users of the organization with their credentials and tags.",
+  summary: "List all users of the organization with their credentials and tags.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ users: Type.Array(User) }),
   async run({ read, organization, takeRoom }) {

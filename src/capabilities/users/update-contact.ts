@@ -47,7 +47,7 @@ export const updateContact = <const Path extends string, I extends TSchema>({
       const where = { organization, field: TOKEN, now };
       const shown = contactOfToken(await requireVerificationToken(read, verificationToken, where));
       if (shown.type !== type || shown.value !== contactOf(type, valueIn(intent)).value) {
-        fail("VERIFICATION_TOKEN_INVALID", { field: TOKEN, reason: `it proves another contact than \`${field}\`` });
+        fail("VERIFICATION_TOKEN_INVALID", { field: TOKEN, reason: `it proves a contact other than \`${field}\`` });
       }
       return { shown };
     },

@@ -6,7 +6,7 @@ import { updateContact } from "./update-contact.ts";
 export const updateUserEmail = updateContact({
   path: "update_user_email",
   summary:
-    "Change a user's email address, or remove it with an empty one. A token of verify_otp for the new address makes it verified; without one it is not.",
+    "Change a user's email address, or remove it with an empty one. It is verified only if the request has a token from verify_otp for the new address.",
   type: "EMAIL",
   field: "parameters.userEmail",
   intent: Strict({ userId: Id, userEmail: EmailOrEmpty, verificationToken: Type.Optional(VerificationTokenOrEmpty) }),

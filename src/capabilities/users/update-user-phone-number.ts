@@ -6,7 +6,7 @@ import { updateContact } from "./update-contact.ts";
 export const updateUserPhoneNumber = updateContact({
   path: "update_user_phone_number",
   summary:
-    "Change a user's phone number, or remove it with an empty one. A token of verify_otp for the new number makes it verified; without one it is not.",
+    "Change a user's phone number, or remove it with an empty one. It is verified only if the request has a token from verify_otp for the new number.",
   type: "PHONE_NUMBER",
   field: "parameters.userPhoneNumber",
   intent: Strict({

@@ -7,7 +7,7 @@ import { Email, Id, Ids, Label, PhoneNumber, Strict } from "../../engine/fields.
 
 export const updateUser = activity({
   path: "update_user",
-  summary: "Change a user's name, email, phone number or tags; what is not given stays.",
+  summary: "Change a user's name, email, phone number or tags. What is not given stays as it was.",
   intent: Strict({
     userId: Id,
     userName: Type.Optional(Label),

@@ -6,7 +6,7 @@ import { accountsToProve, addAccounts, deriveAccounts, requireSealedWallet, wall
 
 export const createWalletAccounts = activity({
   path: "create_wallet_accounts",
-  summary: "Derive accounts of a wallet, and keep them unless `persist` is false.",
+  summary: "Derive accounts of a wallet, and store them unless `persist` is false.",
   asks: ["deriveAccounts"],
   intent: Strict({
     walletId: Id,

@@ -6,7 +6,7 @@ import { accountsToProve, addAccounts, generateWallet } from "./store.ts";
 
 export const createWallet = activity({
   path: "create_wallet",
-  summary: "Create a wallet with fresh words, and accounts of it.",
+  summary: "Create a wallet with a new mnemonic, and accounts in it.",
   asks: ["createWallet"],
   intent: WalletParams,
   result: WalletResult,

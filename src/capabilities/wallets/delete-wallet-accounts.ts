@@ -7,7 +7,7 @@ import { accountsFacts } from "./store.ts";
 export const deleteWalletAccounts = activity({
   path: "delete_wallet_accounts",
   summary:
-    "Delete accounts of wallets; their wallet can derive them again. One that was never exported takes `deleteWithoutExport`.",
+    "Delete accounts of wallets. Their wallets can derive them again. For an account that was never exported, set `deleteWithoutExport`.",
   intent: Strict({ walletAccountIds: SomeIds, deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ walletAccountIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "DELETE" }),

@@ -8,7 +8,8 @@ import { walletFacts } from "./store.ts";
 
 export const deleteWallets = activity({
   path: "delete_wallets",
-  summary: "Delete wallets with their accounts for good. A wallet that was never exported takes `deleteWithoutExport`.",
+  summary:
+    "Delete wallets with their accounts permanently. For a wallet that was never exported, set `deleteWithoutExport`.",
   intent: Strict({ walletIds: SomeIds, deleteWithoutExport: Type.Optional(Type.Boolean()) }),
   result: Type.Object({ walletIds: Type.Array(Type.String()) }),
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "DELETE" }),

@@ -11,8 +11,7 @@ import { markAccountsExported } from "./store.ts";
 
 export const exportWalletAccount = activity({
   path: "export_wallet_account",
-  summary:
-    "Get the key of a wallet's account encrypted to a P-256 key of one's own; the account is marked as exported.",
+  summary: "Get the key of a wallet account, encrypted to your own P-256 key. The account is marked as exported.",
   asks: ["exportKey", "signStatements"],
   intent: Strict({
     address: Type.String({ minLength: 1, maxLength: MAX_ADDRESS_LENGTH }),

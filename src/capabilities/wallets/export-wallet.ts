@@ -10,7 +10,8 @@ import { requireSealedWallet, walletFacts } from "./store.ts";
 
 export const exportWallet = activity({
   path: "export_wallet",
-  summary: "Get a wallet's words encrypted to a P-256 key of one's own; it stays usable and is marked as exported.",
+  summary:
+    "Get the mnemonic of a wallet, encrypted to your own P-256 key. The wallet stays usable and is marked as exported.",
   asks: ["exportWallet", "signStatements"],
   intent: Strict({
     walletId: Id,

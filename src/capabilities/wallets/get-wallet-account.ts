@@ -7,7 +7,7 @@ import { findAccountsAt, requireWallet } from "./store.ts";
 
 export const getWalletAccount = query({
   path: "get_wallet_account",
-  summary: "The account of a wallet at an address or a path.",
+  summary: "Get the account of a wallet at an address or a path.",
   request: Type.Object({
     organizationId: Id,
     walletId: Id,

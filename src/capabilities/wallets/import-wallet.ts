@@ -23,7 +23,7 @@ const bundleOf = ({ encryptedBundle }: Intent) => parseEncryptedBundle(encrypted
 
 export const importWallet = activity({
   path: "import_wallet",
-  summary: "Store a wallet whose words were encrypted to the key of `init_import_wallet`, and accounts of it.",
+  summary: "Store a wallet whose mnemonic was encrypted to the key from `init_import_wallet`, and accounts in it.",
   asks: ["importWallet"],
   intent: Intent,
   result: WalletResult,
@@ -56,7 +56,7 @@ async function prepare(context: PrepareContext<Intent, "importWallet">) {
     walletId,
     accounts: accounts.map(({ curve, path }) => ({ curve, path })),
   });
-  const words = "the words of BIP-39 in one of its languages, single spaces between them, with a valid checksum";
+  const words = "a BIP-39 mnemonic in one of its languages, with single spaces between the words and a valid checksum";
   const { importId, sealedWallet, publicKeys } = takenImport(answer, FIELD, words);
   const wallet: NewWallet = {
     id: walletId,

@@ -19,7 +19,7 @@ const Beginning = Type.String({
   minLength: 1,
   maxLength: 1024,
   pattern: "^[\\x21-\\x7e]+$",
-  description: "the beginning of an address: letters, digits and signs of ASCII without spaces",
+  description: "the beginning of an address: printable ASCII characters without spaces",
 });
 const Path = Type.String({ minLength: 1, maxLength: 255 });
 
@@ -38,7 +38,7 @@ const ListWalletAccounts = Type.Object({
 export const listWalletAccounts = query({
   path: "list_wallet_accounts",
   summary:
-    "Accounts of one wallet or of all, page by page in the order in which they were made. `filterByAddress` finds those at exactly this address, under any spelling of it, and `filterByPath` those at this derivation path of the wallet. `filterByAddressPrefix` finds the first accounts of all wallets, in the order of addresses, whose address begins so, and `filterByNamePrefix` those whose name does, in the order of names, with capital letters (A to Z) or without. `filterByWalletAccountId` finds the account with this id. The five are extensions of this server.",
+    "List the accounts of one wallet or of all wallets, in pages, in the order in which they were created. `filterByAddress` finds accounts with exactly this address, in any spelling, and `filterByPath` those at this derivation path of the wallet. `filterByAddressPrefix` finds the first accounts of all wallets, ordered by address, whose address begins with it, and `filterByNamePrefix` those whose name does, ordered by name, ignoring the case of A to Z. `filterByWalletAccountId` finds the account with this ID. These five filters are extensions of this server.",
   request: ListWalletAccounts,
   response: Type.Object({ accounts: Type.Array(WalletAccount) }),
   async run({ request, read, organization }) {
@@ -101,7 +101,7 @@ function refuseBeside(filter: "filterByAddressPrefix" | "filterByNamePrefix", re
   for (const field of given) {
     fail("FIELD_INVALID", {
       field,
-      reason: `is not taken with \`${filter}\`, which finds the first accounts of all wallets; leave one of both out`,
+      reason: `cannot be combined with \`${filter}\`, which finds the first accounts of all wallets; leave out one of the two`,
     });
   }
 }

@@ -6,7 +6,7 @@ import { findWallets } from "./store.ts";
 
 export const listWallets = query({
   path: "list_wallets",
-  summary: "All wallets of the organization.",
+  summary: "List all wallets of the organization.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ wallets: Type.Array(Wallet) }),
   async run({ read, organization }) {

@@ -97,7 +97,7 @@ export function checkAccounts(accounts: readonly AccountParams[], field: string)
     const formatProblem = addressFormatProblem(addressFormat, curve);
     if (formatProblem) fail("FIELD_INVALID", { field: `${at}.addressFormat`, reason: formatProblem });
     const key = `${curve} ${path} ${addressFormat}`;
-    if (seen.has(key)) fail("FIELD_INVALID", { field: at, reason: "is there twice" });
+    if (seen.has(key)) fail("FIELD_INVALID", { field: at, reason: "occurs twice" });
     seen.add(key);
   }
 }

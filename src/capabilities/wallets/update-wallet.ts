@@ -7,7 +7,7 @@ import { walletFacts } from "./store.ts";
 
 export const updateWallet = activity({
   path: "update_wallet",
-  summary: "Rename a wallet; without a name, or with an empty one, it keeps its own.",
+  summary: "Rename a wallet. If the name is missing or empty, it keeps its name.",
   intent: Strict({ walletId: Id, walletName: Type.Optional(LabelOrEmpty) }),
   result: Type.Object({ walletId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WALLET", action: "UPDATE" }),

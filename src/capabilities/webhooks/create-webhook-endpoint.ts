@@ -15,7 +15,7 @@ import { addSubscriptions, MAX_ENDPOINTS, requireEndpoint } from "./store.ts";
 
 export const createWebhookEndpoint = activity({
   path: "create_webhook_endpoint",
-  summary: "Have events sent to a URL. Every delivery is signed with the published webhook key.",
+  summary: "Send events to a URL. Every delivery is signed with the published webhook key.",
   needs: ["outboundPolicy"],
   intent: Strict({ url: EndpointUrl, name: Label, subscriptions: Type.Optional(Subscriptions) }),
   result: Type.Object({ endpointId: Type.String(), webhookEndpoint: WebhookEndpoint }),

@@ -57,7 +57,7 @@ async function deliver(context: Context): Promise<JobResult> {
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "CANCELLED") };
   }
   if (delivery.activity_id !== null && delivery.activity_body === null) {
-    context.log.warn({ organizationId, deliveryId }, "a webhook was given up: the activity that it tells of is gone");
+    context.log.warn({ organizationId, deliveryId }, "a webhook was abandoned because its activity no longer exists");
     return { next: { do: "finish" }, record: (tx) => end(tx, context, "FAILED") };
   }
   const attempt = await inSpan("webhook", (span) => send(context, delivery, span), "client");
@@ -240,7 +240,7 @@ async function noteFailure(tx: Transactor, { log }: Context, delivery: Delivery,
   const days = DISABLED_AFTER_MS / DAY_MS;
   log.warn(
     { endpointId: endpoint_id, organizationId: organization_id, days },
-    "a webhook endpoint failed for too long and was switched off",
+    "a webhook endpoint failed for too long and was disabled",
   );
   const { url, name } = endpoint;
   await announceDisabledEndpoint(tx, { organizationId: organization_id, endpointId: endpoint_id, url, name, now });

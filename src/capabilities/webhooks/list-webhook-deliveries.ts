@@ -33,7 +33,7 @@ export const listWebhookDeliveries = query({
   path: "list_webhook_deliveries",
   isExtension: true,
   summary:
-    "What was sent to an endpoint, newest first, with the last 100 attempts of each. An extension of this server.",
+    "List the deliveries to an endpoint, newest first, with the last 100 attempts of each. An extension of this server.",
   request: Type.Object({ organizationId: Id, endpointId: Id, paginationOptions: Type.Optional(Pagination) }),
   response: Type.Object({ deliveries: Type.Array(Delivery) }),
   async run({ request, read, organization: { id: organizationId } }) {

@@ -6,7 +6,7 @@ import { findEndpoints } from "./store.ts";
 
 export const listWebhookEndpoints = query({
   path: "list_webhook_endpoints",
-  summary: "All webhook endpoints of the organization with their subscriptions.",
+  summary: "List all webhook endpoints of the organization with their subscriptions.",
   request: Type.Object({ organizationId: Id }),
   response: Type.Object({ webhookEndpoints: Type.Array(WebhookEndpoint) }),
   run: async ({ read, organization }) => ({ webhookEndpoints: await findEndpoints(read, organization.id) }),

@@ -80,13 +80,14 @@ const MAX_FILTER_VALUES = 100;
 export function parseFilters(json: string, field: string): Filters {
   const refuse = (reason: string): never => fail("FIELD_INVALID", { field, reason });
   const value = parsed(json, refuse);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return refuse("must hold a JSON object");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return refuse("must contain a JSON object");
   const filters: Filters = {};
   for (const [key, allowed] of Object.entries(value)) {
-    if (!filterKeys.includes(key as FilterKey)) refuse(`has an unknown key; known are ${filterKeys.join(", ")}`);
+    if (!filterKeys.includes(key as FilterKey))
+      refuse(`has an unknown key; the known ones are ${filterKeys.join(", ")}`);
     const list: unknown[] = Array.isArray(allowed) ? allowed : [allowed];
     if (list.length === 0 || list.length > MAX_FILTER_VALUES || !list.every((one) => typeof one === "string")) {
-      refuse(`must give \`${key}\` a text or a list of 1 to ${MAX_FILTER_VALUES} texts`);
+      refuse(`must set \`${key}\` to a string or a list of 1 to ${MAX_FILTER_VALUES} strings`);
     }
     filters[key as FilterKey] = list as string[];
   }
@@ -97,7 +98,7 @@ function parsed(json: string, refuse: (reason: string) => never): unknown {
   try {
     return parseJson(Buffer.from(json));
   } catch (error) {
-    if (error instanceof KeysteadError) return refuse(`must hold a JSON object: ${error.message}`);
+    if (error instanceof KeysteadError) return refuse(`must contain a JSON object: ${error.message}`);
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import { requireEndpoint } from "./store.ts";
 export const redeliverWebhook = activity({
   path: "redeliver_webhook",
   isExtension: true,
-  summary: "Send a delivery again, whatever became of it; it keeps its event id. An extension of this server.",
+  summary: "Send a delivery again, whatever its status. It keeps its event ID. An extension of this server.",
   intent: Strict({ deliveryId: Id }),
   result: Type.Object({ deliveryId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "UPDATE" }),
@@ -24,7 +24,7 @@ export const redeliverWebhook = activity({
     if (!delivery) fail("RESOURCE_NOT_FOUND", { kind: "webhook delivery", id: deliveryId, organizationId });
     const endpoint = await requireEndpoint(tx, organizationId, delivery.endpoint_id);
     if (!endpoint.isActive) {
-      const reason = "belongs to an endpoint that is switched off; switch it on with update_webhook_endpoint first";
+      const reason = "belongs to an endpoint that is disabled; enable it with update_webhook_endpoint first";
       fail("FIELD_INVALID", { field: "parameters.deliveryId", reason });
     }
     await tx

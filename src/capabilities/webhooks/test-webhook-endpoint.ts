@@ -11,7 +11,7 @@ export const testWebhookEndpoint = activity({
   path: "test_webhook_endpoint",
   isExtension: true,
   summary:
-    "Send a test event to one endpoint, whatever it is subscribed to; it is signed, tried again and logged as any other. An extension of this server.",
+    "Send a test event to an endpoint, whatever it is subscribed to. It is signed, retried and logged like any other. An extension of this server.",
   intent: Strict({ endpointId: Id }),
   result: Type.Object({ deliveryId: Type.String() }),
   subject: () => ({ governedBy: "policies", resource: "WEBHOOK_ENDPOINT", action: "UPDATE" }),
@@ -19,7 +19,7 @@ export const testWebhookEndpoint = activity({
     const organizationId = organization.id;
     const endpoint = await requireEndpoint(tx, organizationId, endpointId);
     if (!endpoint.isActive) {
-      const reason = "is an endpoint that is switched off; switch it on with update_webhook_endpoint first";
+      const reason = "is an endpoint that is disabled; enable it with update_webhook_endpoint first";
       fail("FIELD_INVALID", { field: "parameters.endpointId", reason });
     }
     // The statement itself checks the pause, so that only one of two concurrent tests is sent.

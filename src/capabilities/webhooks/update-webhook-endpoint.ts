@@ -10,7 +10,7 @@ import { requireEndpoint } from "./store.ts";
 
 export const updateWebhookEndpoint = activity({
   path: "update_webhook_endpoint",
-  summary: "Change an endpoint's URL or name, or switch it off and on. Off also stops what is queued.",
+  summary: "Change an endpoint's URL or name, or disable or enable it. Disabling also stops queued deliveries.",
   needs: ["outboundPolicy"],
   intent: Strict({
     endpointId: Id,

@@ -181,7 +181,7 @@ test("the text must be strict JSON", () => {
   assert.throws(() => parseContractInterface("", "x"), { message: `${message}it is empty; send a JSON object` });
   assert.throws(() => parseContractInterface("[{}", "x"), { message: `${message}it is not valid JSON` });
   assert.throws(() => parseContractInterface('[{"name":"f","name":"g"}]', "x"), {
-    message: `${message}\`name\` is there twice in one object`,
+    message: `${message}\`name\` occurs twice in one object`,
   });
 });
 

@@ -12,7 +12,7 @@ test("a payload is a strict JSON object", () => {
   assert.deepEqual(parsePayload('{"a":[1]}', refuse), { a: [1] });
   assert.throws(() => parsePayload("[]", refuse), refused("it must be a JSON object"));
   assert.throws(() => parsePayload("{", refuse), refused("it is not valid JSON"));
-  assert.throws(() => parsePayload('{"a b":1,"a b":2}', refuse), refused("`a b` is there twice in one object"));
+  assert.throws(() => parsePayload('{"a b":1,"a b":2}', refuse), refused("`a b` occurs twice in one object"));
   assert.throws(() => parsePayload('{"a":"\udc00"}', refuse), refused("it holds a lone surrogate"));
 });
 

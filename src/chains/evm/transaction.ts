@@ -174,7 +174,7 @@ function readTyped(type: TypedType, item: RlpItem, refuse: Refuse): Exclude<EvmT
 function check(transaction: Exclude<EvmTransaction, { type: "LEGACY" }>, refuse: Refuse): void {
   if (transaction.chainId === 0n) refuse("chainId", "must not be 0");
   if ("maxFeePerGas" in transaction && transaction.maxPriorityFeePerGas > transaction.maxFeePerGas) {
-    refuse("maxPriorityFeePerGas", "is above maxFeePerGas");
+    refuse("maxPriorityFeePerGas", "must not be higher than `maxFeePerGas`");
   }
   if (transaction.type === "TYPE_3") checkBlobHashes(transaction.blobVersionedHashes, refuse);
   if (transaction.type === "TYPE_4") checkAuthorizations(transaction.authorizationList, refuse);

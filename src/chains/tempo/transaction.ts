@@ -90,7 +90,7 @@ function check(transaction: TempoTransaction, refuse: Refuse): void {
   const { calls, validBefore, validAfter } = transaction;
   if (transaction.chainId === 0n) refuse("chainId", "must not be 0");
   if (transaction.maxPriorityFeePerGas > transaction.maxFeePerGas) {
-    refuse("maxPriorityFeePerGas", "is above maxFeePerGas");
+    refuse("maxPriorityFeePerGas", "must not be higher than `maxFeePerGas`");
   }
   if (calls.length === 0) refuse("calls", "must not be empty");
   const withValue = calls.findIndex(({ value }) => value !== 0n);

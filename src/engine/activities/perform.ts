@@ -110,7 +110,10 @@ function resultOf(
   }
   if ("error" in outcome && outcome.error.httpStatus >= 500) {
     const { id: activityId, organizationId } = activity;
-    log.warn({ organizationId, activityId, reason: outcome.error.message }, "an activity waits for what is away");
+    log.warn(
+      { organizationId, activityId, reason: outcome.error.message },
+      "an activity is waiting for something that is unavailable",
+    );
     return { next: { do: "pause", inMs: AWAY_PAUSE_MS } };
   }
   const end = "error" in outcome ? { failure: failureOf(outcome.error) } : { result: outcome.done };

@@ -69,12 +69,17 @@ const isCut = ({ body, status, failure }: ActivityRecord, message: string): bool
 async function verified(openToken: OpenToken, stamp: StampToVerify): Promise<VerifiedStamp> {
   const { id, of, userId, scheme, publicKey } = stamp;
   const known = { id, of, userId, scheme, publicKey };
-  if (stamp.isCut) return { ...known, verdict: "notVerifiable", reason: "denied, and too large to be kept whole" };
+  if (stamp.isCut)
+    return { ...known, verdict: "notVerifiable", reason: "denied, and too large to be stored completely" };
   if (stamp.isMasked) {
-    return { ...known, verdict: "notVerifiable", reason: "denied, and kept without the code that was in it" };
+    return { ...known, verdict: "notVerifiable", reason: "denied, and stored without the code that it contained" };
   }
   if (scheme === "SIGNATURE_SCHEME_TK_WEBAUTHN" && stamp.assertion === null) {
-    return { ...known, verdict: "notVerifiable", reason: "stored before passkeys' stamps were kept whole" };
+    return {
+      ...known,
+      verdict: "notVerifiable",
+      reason: "stored by a version that did not keep stamps of passkeys completely",
+    };
   }
   try {
     if (isOfAttestedKind(stamp))
@@ -108,11 +113,11 @@ async function verifiedAttestation(
     scheme === "STAMP_ATTESTED_SCHEME_P256_OIDC"
       ? claimsOfOidcToken(publicKeyAttestation).nonces.includes(nonceOfPublicKey(asSent))
       : (await openToken(publicKeyAttestation))?.public_key === publicKey;
-  if (!isBound) return { verdict: "invalid", reason: "its token is not one for this key" };
+  if (!isBound) return { verdict: "invalid", reason: "its token is not bound to this key" };
   if (scheme !== "STAMP_ATTESTED_SCHEME_P256_OIDC") return { verdict: "valid" };
   return {
     verdict: "notVerifiable",
-    reason: "signed by the key that its OIDC token names; the keys of that token's issuer are not kept",
+    reason: "signed by the key that its OIDC token names; the keys of that token's issuer are not stored",
   };
 }
 

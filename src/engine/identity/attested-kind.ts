@@ -71,7 +71,8 @@ export const attestedKind = credentialKind<AttestedStamp, AttestedHolder>({
     const { scheme, attestation } = JSON.parse(key) as Attestation;
     if (scheme === "STAMP_ATTESTED_SCHEME_P256_OIDC") return;
     const token = readVerificationToken(attestation);
-    if (token && !(await noteUse(tx, organization, token, "LOGIN"))) refuse("its token was used for a login already");
+    if (token && !(await noteUse(tx, organization, token, "LOGIN")))
+      refuse("its token has already been used for a login");
   },
 });
 

@@ -26,8 +26,7 @@ export const sessionKind = credentialKind<Session, SessionHolder>({
   },
   keyOf: ({ token }) => token,
   keyName: "read-only session",
-  refuseUnknown: () =>
-    fail("SESSION_INVALID", { reason: "is not one that was issued here, or its credential is gone" }),
+  refuseUnknown: () => fail("SESSION_INVALID", { reason: "was not issued here, or its credential was deleted" }),
 
   async find(read, { key: token, ...lookup }) {
     const session = await openReadOnlyToken(read, token, lookup.now);

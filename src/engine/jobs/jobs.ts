@@ -116,7 +116,7 @@ export function job<
     run: async (context) => {
       const fits = matches(payload, context.payload) && (secret === undefined || matches(secret, context.secret));
       if (fits) return run(context as JobContext<Static<P>, Needs, Asks, SecretOf<S>>);
-      return { next: { do: "die" }, reason: "the payload is not of the shape that this kind of job has" };
+      return { next: { do: "die" }, reason: "the payload does not have the form of this kind of job" };
     },
   };
 }

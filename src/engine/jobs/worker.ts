@@ -222,7 +222,7 @@ export class JobWorker {
     }
     const jobs = await database.transact("jobs", (tx) => putForward(tx, now));
     if (jobs > 0)
-      log.warn({ jobs }, "jobs were put off by a clock that has been set back: they wait for as long from now");
+      log.warn({ jobs }, "jobs were postponed because the clock was set back: their delay starts again now");
     this.#lookedAt = now;
   }
 
@@ -438,7 +438,7 @@ export class JobWorker {
     await database
       .transact(undefined, (tx) => renewLease(tx, { lane, owner, until: clock() + pauseMs }))
       // It is free when the lease ends.
-      .catch((error: Error) => log.warn({ lane, reason: error.message }, "a lane could not be given back"));
+      .catch((error: Error) => log.warn({ lane, reason: error.message }, "the lease of a lane could not be released"));
   }
 }
 

@@ -113,12 +113,13 @@ export function parseEncryptedBundle(text: string, field: string, maxBytes: numb
   const bundle = parseJsonObject(Buffer.from(text), refuse);
   const encapped = parseP256Point(stringField(bundle, "encappedPublic", refuse));
   const ciphertext = bytesFromHex(stringField(bundle, "ciphertext", refuse));
-  if (Object.keys(bundle).length > 2) refuse("it has more members than these two");
+  if (Object.keys(bundle).length > 2) refuse("it has other members besides these two");
   if (!encapped) return refuse("`encappedPublic` must be a point of P-256 in hex");
   if (!ciphertext) return refuse("`ciphertext` must be an even number of hex digits");
   const length = ciphertext.length - HPKE_TAG_BYTES;
   if (length < 0) refuse(`\`ciphertext\` is shorter than the ${HPKE_TAG_BYTES} bytes of its tag`);
-  if (length > maxBytes) refuse(`\`ciphertext\` holds ${length} bytes of plaintext, at most ${maxBytes} are taken`);
+  if (length > maxBytes)
+    refuse(`\`ciphertext\` holds ${length} bytes of plaintext, but at most ${maxBytes} are accepted`);
   return { encappedPublic: toHex(encapped), ciphertext: toHex(ciphertext) };
 }
 

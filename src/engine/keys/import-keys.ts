@@ -151,7 +151,7 @@ export async function importRequestOf(
 }
 
 const LOST =
-  "was encrypted to no import key of this user that still serves: each takes one import within 24 hours; initialize the import again and encrypt to the new key";
+  "was not encrypted to a valid import key of this user: each key can be used for one import within 24 hours. Initialize the import again and encrypt to the new key";
 
 /**
  * Deletes the import key that opened a bundle. If two imports used the same key, the second fails here and stores nothing.
@@ -187,11 +187,11 @@ export function refuseImport(problem: ImportProblem, field: string, what: string
     case "undecryptable":
       return fail("FIELD_INVALID", { field, reason: LOST });
     case "invalidMnemonic":
-      return fail("MNEMONIC_INVALID", { reason: `\`${field}\` must hold ${what}` });
+      return fail("MNEMONIC_INVALID", { reason: `\`${field}\` must contain ${what}` });
     case "invalidKey":
-      return fail("FIELD_INVALID", { field, reason: `must hold ${what}` });
+      return fail("FIELD_INVALID", { field, reason: `must contain ${what}` });
     case "tooLarge":
-      return fail("FIELD_INVALID", { field, reason: `holds more than ${what} may have` });
+      return fail("FIELD_INVALID", { field, reason: `contains more than ${what} may have` });
   }
 }
 

@@ -117,7 +117,7 @@ export async function refuseUsedToken(
 }
 
 const refuseUsed = (field: string): never =>
-  fail("VERIFICATION_TOKEN_INVALID", { field, reason: "it was used already" });
+  fail("VERIFICATION_TOKEN_INVALID", { field, reason: "it has already been used" });
 
 /**
  * Uses a token up for one purpose, for an organization and all that share its parent.

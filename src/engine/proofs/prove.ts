@@ -30,7 +30,7 @@ export interface PreparedProofs {
 /** @throws KeysteadError if the stamped body is too large for a proof */
 export function refuseLargeBody(message: string): void {
   if (Buffer.byteLength(message) <= MAX_PROVEN_BODY_BYTES) return;
-  refuse(`takes requests of at most ${MAX_PROVEN_BODY_BYTES} bytes, because proofs carry them along`);
+  refuse(`allows requests of at most ${MAX_PROVEN_BODY_BYTES} bytes, because proofs contain them`);
 }
 
 /** Lets the signer sign the current statement on an execution, and the addresses that it creates. Stores only the signer's boot proof. */
@@ -41,12 +41,12 @@ export async function proveExecution(
 ): Promise<PreparedProofs> {
   const { organization, now } = execution.facts;
   if (addresses.length > MAX_PROVEN_ADDRESSES) {
-    refuse(`proves at most ${MAX_PROVEN_ADDRESSES} addresses at once, and these are ${addresses.length}`);
+    refuse(`proves at most ${MAX_PROVEN_ADDRESSES} addresses at once, but there are ${addresses.length}`);
   }
   const policyOutcome = await outcomeOf(store.database.read, execution);
   const statement = JSON.stringify(policyOutcome);
   if (Buffer.byteLength(statement) > MAX_PROVEN_STATEMENT_BYTES) {
-    refuse(`cannot be done: the approvals together are larger than ${MAX_PROVEN_STATEMENT_BYTES} bytes`);
+    refuse(`is not possible: the approvals together are larger than ${MAX_PROVEN_STATEMENT_BYTES} bytes`);
   }
   const ofOutcome = await store.signer.ask({ verb: "provePolicyOutcome", timestampMs: String(now), policyOutcome });
   const proofs = await withBoot(store, ofOutcome.ephemeralPublicKey, [ofOutcome.proof], now);
@@ -76,7 +76,7 @@ async function withBoot(
 ): Promise<NewAppProof[]> {
   const bootProofId = await bootProofIdOf(store, ephemeralPublicKey, now);
   if (bootProofId === undefined)
-    fail("SIGNER_UNAVAILABLE", { reason: "it was restarted while it proved this request" });
+    fail("SIGNER_UNAVAILABLE", { reason: "it was restarted while it made the proofs for this request" });
   return proofs.map((proof) => ({ ...proof, bootProofId }));
 }
 

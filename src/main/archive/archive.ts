@@ -45,7 +45,7 @@ export async function archive(
 ): Promise<ArchiveSummary> {
   if (before > now - MIN_ARCHIVE_AGE_MS) {
     throw new ArchiveProblem(
-      `--before must be ${MIN_ARCHIVE_AGE_MS / DAY_MS} days ago or more: younger activities are in use`,
+      `--before must be ${MIN_ARCHIVE_AGE_MS / DAY_MS} days ago or more: younger activities are still in use`,
     );
   }
   await ensureServiceKeys(store, [archiveKey], now);
@@ -76,7 +76,7 @@ async function keep(file: string, handle: FileHandle): Promise<void> {
     if (process.platform !== "win32") await handle.sync();
     syncFolder(dirname(resolve(file)));
   } catch (error) {
-    throw new ArchiveProblem(`${file} could not be brought to the disk: ${(error as Error).message}`);
+    throw new ArchiveProblem(`${file} could not be flushed to the disk: ${(error as Error).message}`);
   }
 }
 
@@ -90,12 +90,14 @@ async function requireOwn({ read }: Database, { file, handle, before }: Found): 
   }
   const [begin, end] = [manifest as Manifest, seal as Seal];
   if (begin.installationId !== (await installationOf(read))) {
-    throw new ArchiveProblem(`there is a file ${file} already: an archive of another installation; name another file`);
+    throw new ArchiveProblem(
+      `the file ${file} exists already, as an archive of another installation; name another file`,
+    );
   }
   await refuseForeign(file, begin, end, await archiveKeysOf(read));
   if (Date.parse(begin.before) === before) return end;
   throw new ArchiveProblem(
-    `there is a file ${file} already: an archive of what was before ${begin.before}. Say --before ${begin.before} to remove from the database what is in it, or name another file`,
+    `the file ${file} exists already, as an archive of activities before ${begin.before}. Use --before ${begin.before} to remove from the database what is in it, or name another file`,
   );
 }
 

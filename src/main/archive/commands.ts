@@ -17,12 +17,16 @@ export function addArchiveCommands(
   withConfig(
     program
       .command("archive")
-      .description(
-        "Move old activities from the database into a signed, compressed file; the server may run meanwhile.",
-      ),
+      .description("Move old activities from the database into a signed, compressed file, while the server may run."),
   )
-    .argument("<file>", "where they go; of one that is there, the same command finishes what was begun")
-    .requiredOption("--before <date>", "those that were submitted and ended before: 2025-01-01, in UTC, or RFC 3339")
+    .argument(
+      "<file>",
+      "the file to write; if it exists, the command finishes what an earlier run with the same arguments began",
+    )
+    .requiredOption(
+      "--before <date>",
+      "archive activities that were submitted and ended before this time: 2025-01-01, in UTC, or RFC 3339",
+    )
     .action(async (file: string, { config, before }: { config?: string; before: string }) => {
       const options = { file, before: readDate(before), now: Date.now() };
       const [{ archive }, { lockArchives }] = await Promise.all([import("./archive.ts"), import("./lock.ts")]);
@@ -40,12 +44,12 @@ export function addArchiveCommands(
   withConfig(
     program
       .command("verify")
-      .description("Check an archive: its digest, its signature, and every stamp of every activity in it."),
+      .description("Verify an archive: its digest, its signature, and every stamp of every activity in it."),
   )
     .argument("<file>", "an archive")
     .option(
       "--key <hex>",
-      "the public key that it is signed with, as `serviceKeys.archive` of /.well-known/keystead.json; without one the database is asked",
+      "the public key that it is signed with, as in `serviceKeys.archive` of /.well-known/keystead.json; by default, it is read from the database",
     )
     .action(async (file: string, { config, key }: { config?: string; key?: string }) => {
       const { archiveKeysOf, verifyArchive } = await import("./verify.ts");

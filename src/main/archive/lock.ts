@@ -34,7 +34,7 @@ const textOf = ({ command, pid, host, since }: LockHolder): string =>
 
 const inUse = (holder: string | undefined): ArchiveProblem =>
   new ArchiveProblem(
-    `another archive command works on this database (${holder ?? "it has only just started"}); run this one again when that one has ended`,
+    `another archive command is working on this database (${holder ?? "it has only just started"}); run this one again when it has ended`,
   );
 
 /** No transaction's scope has this name. */

@@ -97,7 +97,7 @@ class Book {
   }
 
   *take(line: Buffer, value: Record<string, unknown>): Generator<Part> {
-    if (this.isSealed) throw new ArchiveProblem("it goes on after its end");
+    if (this.isSealed) throw new ArchiveProblem("it continues after its end");
     if (value.end === true) {
       yield* this.#flush();
       yield { seal: this.#sealed(value as unknown as Seal) };
@@ -105,7 +105,7 @@ class Book {
     }
     this.hash(line);
     const [name = "", row] = Object.entries(value)[0] ?? [];
-    if (typeof row !== "object" || row === null) throw new ArchiveProblem("it holds a line of no known kind");
+    if (typeof row !== "object" || row === null) throw new ArchiveProblem("it contains a line of an unknown kind");
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
     if (name === "activity") {
       yield* this.#flush();
@@ -117,7 +117,7 @@ class Book {
       yield* this.#flush();
       yield { shared: name as SharedName, row: row as Record<string, unknown> };
     } else {
-      throw new ArchiveProblem("it holds a line of no known kind");
+      throw new ArchiveProblem("it contains a line of an unknown kind");
     }
   }
 
@@ -125,7 +125,7 @@ class Book {
     const open = this.#open;
     const { organization_id, activity_id } = row as { organization_id: string; activity_id: string };
     if (open?.activity.id !== activity_id || open?.activity.organization_id !== organization_id) {
-      throw new ArchiveProblem("it holds a row that belongs to no activity before it");
+      throw new ArchiveProblem("it contains a row that belongs to none of the activities before it");
     }
     open[name].push(row);
   }
@@ -143,7 +143,7 @@ class Book {
     const told = { ...seal.rows, activity: seal.activities };
     for (const name of new Set([...Object.keys(told), ...this.#counts.keys()])) {
       const [has, announced] = [this.#counts.get(name) ?? 0, (told as Record<string, number>)[name]];
-      if (has !== announced) throw new ArchiveProblem(`it holds ${has} rows ${name} and announces ${announced}`);
+      if (has !== announced) throw new ArchiveProblem(`it contains ${has} rows ${name} but announces ${announced}`);
     }
     return seal;
   }
@@ -151,7 +151,7 @@ class Book {
 
 function manifestOf(value: Record<string, unknown>): Manifest {
   const manifest = value as Partial<Manifest>;
-  if (manifest.keystead !== "archive") throw new ArchiveProblem("it is no archive of Keystead");
+  if (manifest.keystead !== "archive") throw new ArchiveProblem("it is not a Keystead archive");
   if (manifest.format !== FORMAT) {
     throw new ArchiveProblem(
       `it has format ${JSON.stringify(manifest.format)}, and this version reads format ${FORMAT}; use the version of Keystead that wrote it, or a newer one`,
@@ -169,14 +169,14 @@ function parsed(line: Buffer): Record<string, unknown> {
     const value: unknown = JSON.parse(line.toString());
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {}
-  throw new ArchiveProblem("it holds a line that is no JSON object");
+  throw new ArchiveProblem("it contains a line that is not a JSON object");
 }
 
 function reasonOf(error: unknown): string {
   if (error instanceof ArchiveProblem || error instanceof BackupProblem) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT") return "there is no such file";
+  if (code === "ENOENT") return "the file does not exist";
   if (code === "EACCES" || code === "EISDIR") return `it cannot be read (${code})`;
-  if (code === "ZSTD_error_prefix_unknown") return "it is no archive of Keystead";
+  if (code === "ZSTD_error_prefix_unknown") return "it is not a Keystead archive";
   return `it is damaged or cut off (${message})`;
 }

@@ -76,7 +76,7 @@ export async function refuseForeign(
   }
   if (trusted.includes(seal.publicKey)) return;
   throw new ArchiveProblem(
-    `the archive ${file} is signed with the key ${seal.publicKey}, which is none of those that it may be signed with: ${trusted.join(", ")}`,
+    `the archive ${file} is signed with the key ${seal.publicKey}, which is not one of the keys that it may be signed with: ${trusted.join(", ")}`,
   );
 }
 
@@ -106,7 +106,7 @@ class Check {
   async activity({ activity: row, vote, authentication, appProof }: ArchivedActivity, keys: readonly string[]) {
     const place = `activity ${row.id} of organization ${row.organization_id}`;
     const activity = activityOfRow(row);
-    if (!hasItsFingerprint(row)) this.#problem(`${place}: its fingerprint is not that of its body`);
+    if (!hasItsFingerprint(row)) this.#problem(`${place}: its fingerprint does not match its body`);
     if (isOperatorActivity(row.type)) this.byOperators++;
     else if (vote.length === 0) this.#problem(`${place} has no vote`);
     const further = authentication.toSorted(oldestFirst).map((each) => furtherStampOf(each, activity));

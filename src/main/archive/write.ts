@@ -81,7 +81,7 @@ function publish(partial: string, file: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new ArchiveProblem(
-      `another archive command wrote ${file} meanwhile; run the same command again, and it removes what is in that file`,
+      `another archive command has written ${file} in the meantime; run the same command again to remove from the database what is in that file`,
     );
   }
 }
@@ -104,7 +104,9 @@ async function* textOf(store: Store, before: number, now: number): AsyncGenerato
     yield hashed({ [name]: row });
   }
   if (activities === 0) {
-    throw new ArchiveProblem(`there is no activity to archive: none was submitted and ended before ${manifest.before}`);
+    throw new ArchiveProblem(
+      `there are no activities to archive: none was submitted and ended before ${manifest.before}`,
+    );
   }
   const sha256 = hash.digest("hex");
   const key = await currentServiceKey(read, archiveKey);
@@ -140,7 +142,7 @@ async function manifestOf(read: Reader, before: number, now: number): Promise<Ma
 export async function installationOf(read: Reader): Promise<string> {
   const rows = await read.selectFrom("installation").selectAll().execute();
   const id = installationIdOf(new Map(rows.map(({ name, value }) => [name, value])));
-  if (id === null) throw new ArchiveProblem("the installation has no keys of its own yet; start the server once");
+  if (id === null) throw new ArchiveProblem("the installation does not have its own keys yet; start the server once");
   return id;
 }
 

@@ -110,7 +110,7 @@ describe("the file of the audit stream", () => {
     const folder = newFolder();
     appendFileSync(join(folder, "file"), "");
     const sink = new FileSink({ path: join(folder, "file", "audit.ndjson"), maxBytes: 1e6, keep: 1 });
-    await assert.rejects(sink.deliver(["one"], TIMEOUT_MS), { message: "is in a place that is not there" });
+    await assert.rejects(sink.deliver(["one"], TIMEOUT_MS), { message: "is in a place that does not exist" });
     await sink.close();
   });
 });

@@ -30,7 +30,7 @@ export class FileSink implements Sink {
 
   async deliver(lines: readonly string[], timeoutMs: number): Promise<void> {
     // If the disk hangs, only one attempt waits for it.
-    if (this.#appending) throw new SinkFailure("did not take lines in time");
+    if (this.#appending) throw new SinkFailure("did not accept lines in time");
     this.#appending = this.#append(Buffer.from(lines.map((line) => `${line}\n`).join(""))).finally(() => {
       this.#appending = undefined;
     });

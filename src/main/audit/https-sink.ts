@@ -38,7 +38,7 @@ export class HttpsSink implements Sink {
       return status;
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
-      throw new SinkFailure(`is not reached: ${error.message}`, { cause: error });
+      throw new SinkFailure(`cannot be reached: ${error.message}`, { cause: error });
     }
   }
 

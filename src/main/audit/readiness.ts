@@ -18,7 +18,7 @@ export const withAudit = (readiness: () => Promise<Readiness>, audit: AuditStrea
   const blocking = whenFull === "block" ? shippers.find(({ isFull }) => isFull) : undefined;
   const reason =
     blocking &&
-    `${blocking.backlog} lines wait for the audit sink ${blocking.name}; reads work, and whatever changes something answers 503`;
+    `${blocking.backlog} lines are waiting for the audit sink ${blocking.name}; reads work, but changes get 503`;
   return {
     ...known,
     ...(reason === undefined ? {} : { status: "not ready" as const, reasons: { ...known.reasons, audit: reason } }),
@@ -35,9 +35,9 @@ function problemOf({ failing, backlog, isFull, isLate, lagMs, memory, figures }:
   // While the queue is full, show the total, because more may be dropped at any time; afterwards only those not reported to the sink yet.
   const dropped = isFull ? figures.dropped : memory.countOf("activities_dropped");
   const parts = [
-    failing && `it ${failing.reason}, since ${new Date(failing.since).toISOString()}`,
-    failing || isFull || isLate ? `${backlog} lines wait` : undefined,
-    isLate ? `the first of them for ${Math.round(lagMs / 1000)} s` : undefined,
+    failing && `the sink ${failing.reason}, since ${new Date(failing.since).toISOString()}`,
+    failing || isFull || isLate ? `${backlog} lines are waiting` : undefined,
+    isLate ? `the first for ${Math.round(lagMs / 1000)} s` : undefined,
     dropped > 0 ? `${dropped} lines of activities were dropped` : undefined,
   ].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join("; ");

@@ -11,7 +11,7 @@ describe("settings of the audit stream", () => {
   it("are nothing unless given", () => assert.equal(read(undefined), undefined));
 
   for (const [what, given, problem] of [
-    ["no sink", { whenFull: "drop" }, /names no sink/],
+    ["no sink", { whenFull: "drop" }, /has no sink/],
     ["no rule", { file: { path: "/a" } }, /`whenFull` is missing/],
     ["a relative path", { file: { path: "audit.ndjson" }, whenFull: "drop" }, /`file\.path` must be an absolute path/],
     [

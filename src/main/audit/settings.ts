@@ -37,7 +37,7 @@ export const Audit = Type.Object(
   {
     additionalProperties: false,
     description:
-      'The audit stream, in the file alone: {"file": {"path": "/var/log/keystead/audit.ndjson", "maxBytes": 104857600, "keep": 10}, "syslog": {"address": "tcp://logs.example.com:601", "facility": 13}, "https": {"url": "https://logs.example.com/audit"}, "whenFull": "block", "maxBacklog": 100000}; each of the three is a sink, "whenFull" is "block" or "drop".',
+      'The audit stream, only in the configuration file: {"file": {"path": "/var/log/keystead/audit.ndjson", "maxBytes": 104857600, "keep": 10}, "syslog": {"address": "tcp://logs.example.com:601", "facility": 13}, "https": {"url": "https://logs.example.com/audit"}, "whenFull": "block", "maxBacklog": 100000}. "file", "syslog" and "https" are sinks, of which at least one is needed; "whenFull" is "block" or "drop".',
   },
 );
 
@@ -91,9 +91,12 @@ export function auditSettingsOf(
 ): AuditSettings | undefined {
   if (!given) return undefined;
   const { file, syslog, https, whenFull, maxBacklog = MAX_AUDIT_BACKLOG } = given;
-  if (!(file || syslog || https)) return refuse("it names no sink: `file`, `syslog` or `https`");
+  if (!(file || syslog || https)) return refuse("it has no sink; add `file`, `syslog` or `https`");
   // There is no default, because only the operator knows which is right.
-  if (whenFull === undefined) return refuse('`whenFull` is missing: "block" refuses writes, "drop" loses lines');
+  if (whenFull === undefined)
+    return refuse(
+      '`whenFull` is missing; set it to "block" to refuse writes, or to "drop" to lose lines, while a queue is full',
+    );
   if (file && !isAbsolute(file.path)) return refuse("`file.path` must be an absolute path");
   const urlProblem = https && operatorUrlProblem(https.url, allowPrivateNetworks);
   if (urlProblem !== undefined) return refuse(`\`https.url\` ${urlProblem}`);
@@ -109,7 +112,9 @@ export function auditSettingsOf(
 function syslogAddressOf(text: string, refuse: (problem: string) => never): SyslogAddress {
   if (text.startsWith("unix:")) {
     const path = text.slice("unix:".length).replace(/^\/\/(?=\/)/, "");
-    return isAbsolute(path) ? { by: "unix", path } : refuse("`syslog.address` must be unix: and an absolute path");
+    return isAbsolute(path)
+      ? { by: "unix", path }
+      : refuse("`syslog.address` must be `unix:` followed by an absolute path");
   }
   const url = URL.parse(text);
   const hasMore = url && (url.username !== "" || url.search !== "" || url.hash !== "" || !/^\/?$/.test(url.pathname));

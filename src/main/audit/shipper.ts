@@ -116,7 +116,7 @@ export class Shipper {
     const { name, log } = this.#options;
     this.#log.note("dropped", () => {
       const figures = { sink: name, backlog: this.#backlog, dropped: this.#dropped };
-      log.warn(figures, "the audit sink has no room: lines of activities are dropped");
+      log.warn(figures, "the queue of an audit sink is full: lines of activities are dropped");
     });
     this.memory.leaveOut("activities_dropped", this.#options.clock());
   }
@@ -234,7 +234,7 @@ export class Shipper {
     if (!this.#failing) return;
     const { name, clock, log } = this.#options;
     const seconds = (clock() - this.#failing.since) / 1000;
-    log.info({ sink: name, seconds, dropped: this.#dropped }, "the audit sink takes lines again");
+    log.info({ sink: name, seconds, dropped: this.#dropped }, "an audit sink accepts lines again");
     this.#log.isOver("failing");
     this.#log.isOver("dropped");
     this.#failing = undefined;
@@ -266,13 +266,14 @@ export class Shipper {
     if (!(error instanceof SinkFailure)) {
       // An unavailable database is reported elsewhere, and tried again in the next round.
       const isAway = error instanceof KeysteadError || (error instanceof DatabaseFailure && error.kind !== "bug");
-      if (!isAway) this.#log.note("read", () => log.error({ sink: name, err: error }, "lines could not be taken"));
+      if (!isAway)
+        this.#log.note("read", () => log.error({ sink: name, err: error }, "lines could not be read from the queue"));
       return;
     }
     this.#failures++;
     const { since, attempts } = this.#failing ?? { since: now, attempts: 0 };
     this.#log.note("failing", () => {
-      log.warn({ sink: name, reason: error.message, backlog: this.#backlog }, "the audit sink takes no lines");
+      log.warn({ sink: name, reason: error.message, backlog: this.#backlog }, "an audit sink does not accept lines");
     });
     const notBefore = performance.now() + backOffMs(BACK_OFF, attempts);
     this.#failing = { reason: error.message, since, attempts: attempts + 1, notBefore };

@@ -25,7 +25,7 @@ export function sinkFailure(error: unknown): SinkFailure {
 export async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SinkFailure("did not take lines in time")), timeoutMs);
+    timer = setTimeout(() => reject(new SinkFailure("did not accept lines in time")), timeoutMs);
   });
   try {
     return await Promise.race([work, late]);

@@ -15,10 +15,10 @@ export interface CommandTools {
 
 /** The commands `backup`, `restore` and `copy`. */
 export function addBackupCommands(program: Command, { withConfig, readConfig, printJson }: CommandTools): void {
-  const backup = program.command("backup").description("Back up the database to a file; the server may run meanwhile.");
+  const backup = program.command("backup").description("Back up the database to a file, while the server may run.");
   withConfig(backup)
-    .argument("<file>", "where it goes; there must be none yet")
-    .option("--encrypt-to <recipient>", "encrypt it to an age recipient: age1…")
+    .argument("<file>", "the file to write, which must not exist yet")
+    .option("--encrypt-to <recipient>", "encrypt the backup to an age recipient: age1…")
     .action(async (file: string, { config, encryptTo }: { config?: string; encryptTo?: string }) => {
       const { databaseUrl: url } = await readConfig(config);
       const { writeBackup } = await import("../../storage/backup/write-file.ts");
@@ -31,13 +31,13 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
 
   const verify = backup
     .command("verify")
-    .description("The drill: restore a backup into a scratch place, open every sealed key, sign on each curve.");
+    .description("The drill: restore a backup into a scratch folder, open every sealed key, and sign on each curve.");
   withConfig(withFile(verify))
-    .requiredOption("--root-key <file>", "the root key file that belongs to it; its passphrase as for the server")
-    .option(
-      "--scratch <folder>",
-      "where it is restored to, and removed from; the system's temporary folder unless said",
+    .requiredOption(
+      "--root-key <file>",
+      "the root key file that belongs to the backup; set its passphrase as for the server",
     )
+    .option("--scratch <folder>", "where to restore it temporarily; by default the system's temporary folder")
     .action(async (file: string, options: FileOptions & VerifyCommandOptions, command: Command) => {
       const { identity, sha256, rootKey, scratch } = options;
       // `backup` has that option too, and consumes it at any position.
@@ -50,7 +50,7 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
       if (!report.ok) process.exitCode = 1;
     });
 
-  withConfig(withFile(program.command("restore").description("Restore a backup into an empty place."))).action(
+  withConfig(withFile(program.command("restore").description("Restore a backup into an empty database."))).action(
     async (file: string, { config, identity, sha256 }: FileOptions) => {
       const given = await readConfig(config);
       const { restore } = await import("./restore.ts");
@@ -60,7 +60,7 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
       const { takenAt, installationId, rootKeyId } = manifest;
       if (rootKey === "missing, not checked") {
         process.stderr.write(
-          `keystead: the root key file ${given.rootKeyFile} is not there, so nothing says whether it fits; put the one of ${rootKeyId} there before the server starts\n`,
+          `keystead: the root key file ${given.rootKeyFile} does not exist, so it could not be checked; before you start the server, put the one with the ID ${rootKeyId} there\n`,
         );
       }
       printJson({ restored: file, takenAt, installationId, rootKeyId, rootKey, rows: rowsOf(manifest) });
@@ -70,12 +70,12 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
   program
     .command("copy")
     .description(
-      "Copy a database into an empty one, of the same engine or the other; stop the server first. Run again, it goes on.",
+      "Copy a database into an empty one, of the same engine or the other. Stop the server first. If the copy is interrupted, run the command again to continue.",
     )
     .requiredOption("--from <url>", "sqlite:<file> or postgres://…")
     .requiredOption(
       "--to <url>",
-      "an empty place, or one that an earlier run has not finished: sqlite:<file> or postgres://…",
+      "an empty database, or one that an earlier run did not finish: sqlite:<file> or postgres://…",
     )
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { copyDatabase } = await import("./copy.ts");

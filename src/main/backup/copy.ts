@@ -74,7 +74,7 @@ async function copySnapshot(
     throw problemOf("--to", error);
   });
   try {
-    if (target.begun !== undefined) warn(`goes on with the copy that was last run at ${target.begun}`);
+    if (target.begun !== undefined) warn(`continuing the copy that was last run at ${target.begun}`);
     const kept = await copyRows(snapshot, target, onProgress);
     await target.finish();
     const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
@@ -83,7 +83,7 @@ async function copySnapshot(
   } catch (error) {
     if (error instanceof Overtaken) throw error;
     const { message } = problemOf(await failedOf(snapshot), error);
-    throw new BackupProblem(`${message}. What was copied is kept: run the same command again to go on`);
+    throw new BackupProblem(`${message}. What was copied so far is kept: run the same command again to continue`);
   } finally {
     await target.close();
   }
@@ -114,7 +114,7 @@ function folderOf(url: string): string | undefined {
   return existsSync(folder) ? realpathSync(folder) : folder;
 }
 
-const RUNNING = "what it writes from now on is not in the copy";
+const RUNNING = "the copy will not contain what it writes from now on";
 
 /** Only an estimate: servers that have not registered in the database yet are missing, and recently killed ones are included. */
 async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) => void): Promise<void> {
@@ -124,7 +124,7 @@ async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) 
   for (const [host, pid, seenAt] of servers) {
     if (isAlive(Number(seenAt), Date.now()))
       warn(
-        `a server is running on it, or was within the last ${SERVER_ALIVE_MS / 1000} seconds, as process ${pid} of ${host}: ${RUNNING}`,
+        `a server is running on the source, or was within the last ${SERVER_ALIVE_MS / 1000} seconds, as process ${pid} on ${host}: ${RUNNING}`,
       );
   }
 }
@@ -137,7 +137,7 @@ function lockSource(from: string, warn: (text: string) => void): ServerLock | un
     const since = new Date().toISOString();
     return ServerLock.take(dirname(file), { command: "copy", pid: process.pid, host: hostname(), since });
   } catch (error) {
-    if (error instanceof FolderInUse) warn(`a server is running on it: ${RUNNING}`);
+    if (error instanceof FolderInUse) warn(`a server is running on the source: ${RUNNING}`);
     return undefined;
   }
 }

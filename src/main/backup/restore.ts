@@ -53,7 +53,7 @@ export async function restore(
     if (error instanceof BackupProblem) endOfRestore(config);
     if (!(error instanceof PlaceProblem)) throw error;
     throw new StartProblem(
-      `${error.message}; nothing of it was left. Make room there, or set KEYSTEAD_DATA_DIR to another place`,
+      `${error.message}; nothing was left behind. Make room there, or set KEYSTEAD_DATA_DIR to another folder`,
     );
   } finally {
     lock?.release();
@@ -74,14 +74,16 @@ async function refuseOccupiedPlace(config: Config): Promise<void> {
     const marker = restoreMarkerOf(config);
     if (!(error instanceof BackupProblem) || !existsSync(marker)) throw error;
     throw new StartProblem(
-      `${error.message}. A restore was begun here, as ${marker} says: if that was it, it is whole; start the server`,
+      `${error.message}. A restore was begun here, according to ${marker}. If this database is from that restore, it is complete: start the server`,
     );
   }
 }
 
 export function refuseOtherDigest({ sha256 }: BackupFile, expected: string | undefined): void {
   if (expected === undefined || expected.toLowerCase() === sha256) return;
-  throw new StartProblem(`the backup has the digest ${sha256}, not ${expected}: it is another one, or was altered`);
+  throw new StartProblem(
+    `the backup has the digest ${sha256}, not ${expected}: it is another backup, or it was altered`,
+  );
 }
 
 async function refuseOtherRootKey(config: Config, { manifest }: BackupFile): Promise<RootKeyCheck> {

@@ -13,7 +13,7 @@ export const BackupSchedule = Type.Object(
   {
     additionalProperties: false,
     description:
-      'Backups by the server itself, in the file alone: {"every": 86400, "keep": 14, "directory": "/var/backups/keystead"}, in seconds, how many, and an absolute path; "encryptTo" is an age recipient.',
+      'Backups by the server itself, only in the configuration file: {"every": 86400, "keep": 14, "directory": "/var/backups/keystead"}. "every" is in seconds, "keep" is the number of backups, and "directory" is an absolute path; "encryptTo" is an age recipient.',
   },
 );
 export type BackupSchedule = Static<typeof BackupSchedule>;

@@ -72,7 +72,9 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
     const { takenAt, installationId, rootKeyId, tables } = backup.manifest;
     const drill = new Drill(signer);
     if (signer.rootKeyId !== rootKeyId) {
-      drill.problem(`the root key file holds ${signer.rootKeyId}, and the backup's keys are sealed with ${rootKeyId}`);
+      drill.problem(
+        `the root key file contains ${signer.rootKeyId}, but the backup's keys are sealed with ${rootKeyId}`,
+      );
     }
     const file = join(folder, "keystead.db");
     await load(`sqlite:${file}`, contentsOf(backup), options.onProgress).catch((error: unknown) => {
@@ -207,7 +209,7 @@ class Drill {
     const same = publicKeys.every((key, index) =>
       key.startsWith("04") ? compressedOf(key) === found.publicKeys[index] : key === found.publicKeys[index],
     );
-    if (!same) this.problem(`a public key ${placeOf(row)} is not that of the sealed key`);
+    if (!same) this.problem(`a public key ${placeOf(row)} does not belong to the sealed key`);
   }
 
   #opened(table: string): void {

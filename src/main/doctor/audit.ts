@@ -29,26 +29,33 @@ export async function checkAudit({ audit, databaseUrl }: Config, clock: Clock): 
   const now = clock();
   const findings = audit ? await Promise.all(sinkNamesOf(audit).map((name) => checkSink(name, audit))) : [];
   for (const { sink, count, oldest } of waiting) {
-    const text = `${count} lines wait for it, the first since ${new Date(oldest).toISOString()}`;
+    const text = `${count} lines are waiting for it, the first since ${new Date(oldest).toISOString()}`;
     const isKnown = audit && sinkNames.some((name) => name === sink && audit[name]);
     if (!isKnown) {
       findings.push(
-        warn(checkOf(sink), `${text}, and \`audit\` does not name it; set it again to have them delivered`),
+        warn(checkOf(sink), `${text}, but \`audit\` does not contain it; add it again to have them delivered`),
       );
     } else if (count >= audit.maxBacklog) {
-      findings.push(fail(checkOf(sink), `${text}: ${WHEN_FULL[audit.whenFull]}; the log says why it takes none`));
+      findings.push(
+        fail(checkOf(sink), `${text}: ${WHEN_FULL[audit.whenFull]}; the log says why it does not accept any`),
+      );
     } else if (now - oldest > LATE_MS) {
-      findings.push(warn(checkOf(sink), `${text}; is a server running, and does its log say why it takes none?`));
+      findings.push(
+        warn(
+          checkOf(sink),
+          `${text}; check that a server is running, and whether its log says why the sink does not accept any`,
+        ),
+      );
     }
   }
-  return findings.length > 0 ? findings : [ok("audit", "there is no audit stream; `audit` sets one up")];
+  return findings.length > 0 ? findings : [ok("audit", "there is no audit stream; set `audit` to have one")];
 }
 
 const checkOf = (sink: string): string => `audit ${sink}`;
 
 const WHEN_FULL: Record<AuditSettings["whenFull"], string> = {
-  block: "as many as may, and activities and votes are refused until it takes some",
-  drop: "as many as may, and further ones are lost until it takes some",
+  block: "the queue is full, and activities and votes are refused until the sink accepts some",
+  drop: "the queue is full, and further lines are lost until the sink accepts some",
 };
 
 interface Waiting {
@@ -103,20 +110,25 @@ function checkFile(check: string, { path, maxBytes, keep }: FileSettings): Findi
   } catch {
     return fail(
       check,
-      `${place} cannot be written by this user; give it to the user of the server, or set \`audit.file.path\``,
+      `this user cannot write to ${place}; make the server's user its owner, or set \`audit.file.path\` to another place`,
     );
   }
-  if (existsSync(path) && !statSync(path).isFile()) return fail(check, `${path} is no file; set \`audit.file.path\``);
-  return ok(check, `lines go to ${path}; it and up to ${keep} full ones take up to ${maxBytes * (keep + 1)} bytes`);
+  if (existsSync(path) && !statSync(path).isFile())
+    return fail(check, `${path} is not a file; set \`audit.file.path\` to another place`);
+  return ok(
+    check,
+    `lines are written to ${path}; it and up to ${keep} full files take up to ${maxBytes * (keep + 1)} bytes`,
+  );
 }
 
 async function checkSyslog(check: string, { address }: SyslogSettings): Promise<Finding> {
   const place = address.by === "unix" ? `unix:${address.path}` : `${address.by}://${address.host}:${address.port}`;
-  if (address.by === "udp") return ok(check, `lines go to ${place}; by UDP nobody says whether they arrive`);
+  if (address.by === "udp")
+    return ok(check, `lines are sent to ${place}; with UDP, there is no confirmation that they arrive`);
   try {
     const channel = await openStream(address, AbortSignal.timeout(DOCTOR_STEP_MS));
     channel.end();
-    return ok(check, `${place} takes connections`);
+    return ok(check, `${place} accepts connections`);
   } catch (error) {
     return fail(check, `${place} ${sinkFailure(error).message}; check \`audit.syslog.address\``);
   }
@@ -130,7 +142,7 @@ async function checkHttps(check: string, { url }: HttpsSettings): Promise<Findin
     await client.request({ method: "HEAD", url, timeoutMs: DOCTOR_STEP_MS, maxResponseBytes: MAX_AUDIT_ANSWER_BYTES });
     return ok(check, `${host} answers`);
   } catch (error) {
-    return fail(check, `${host} is not reached: ${(error as Error).message}; check \`audit.https.url\``);
+    return fail(check, `${host} cannot be reached: ${(error as Error).message}; check \`audit.https.url\``);
   } finally {
     await client.close();
   }

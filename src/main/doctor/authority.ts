@@ -11,9 +11,9 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const CHECK = "authority";
 const REMEDY =
-  "Somebody wrote to the database beside the servers, or it is damaged. Undo that or restore a backup, and restart every server: they keep what they have read";
+  "Somebody changed the database without going through the servers, or it is damaged. Undo the change or restore a backup, then restart every server, because they cache what they have read";
 const COMMAND = "keystead verify-authority";
-const AGREE = "the rows that say who may do what agree with one another";
+const AGREE = "the rows that say who may do what are consistent";
 
 interface Looking extends Pick<Config, "databaseUrl"> {
   clock?: Clock;
@@ -45,7 +45,9 @@ async function contradictionsIn(inspection: Inspection): Promise<Finding[]> {
   const { contradictions, unknown } = await compareRows(inspection);
   return [
     ...contradictions.map(({ what, examples }) => fail(CHECK, `there are ${what}: ${examples.join(", ")}. ${REMEDY}`)),
-    ...unknown.map(({ what, error }) => warn(CHECK, `whether there are ${what} was not told: ${reasonOf(error)}`)),
+    ...unknown.map(({ what, error }) =>
+      warn(CHECK, `it could not be checked whether there are ${what}: ${reasonOf(error)}`),
+    ),
   ];
 }
 
@@ -57,14 +59,19 @@ async function accountsOf(
   const told = (...findings: Finding[]) => ({ findings, text: "" });
   try {
     if (!(await areFew(database, most))) {
-      return { findings: [], text: `; there are too many activities to hold against them here: ${COMMAND} does` };
+      return { findings: [], text: `; there are too many activities to compare them with here: run \`${COMMAND}\`` };
     }
     const began = clock();
     const isLate = () => clock() - began > DOCTOR_PROVENANCE_MS;
     const traced = await traceAuthority({ database, operations, isLate });
     if (traced === undefined) {
       const seconds = DOCTOR_PROVENANCE_MS / 1000;
-      return told(warn(CHECK, `whether activities account for the rows was not told in ${seconds} s; run ${COMMAND}`));
+      return told(
+        warn(
+          CHECK,
+          `it could not be checked within ${seconds} s whether activities account for the rows; run \`${COMMAND}\``,
+        ),
+      );
     }
     const { unaccounted, unknown } = traced;
     if (unaccounted.length > 0)
@@ -72,10 +79,10 @@ async function accountsOf(
     const text = ", and completed activities account for them";
     return {
       findings: [],
-      text: unknown.length === 0 ? text : `${text}, or may do so in archives: ${COMMAND} counts those`,
+      text: unknown.length === 0 ? text : `${text}, or may do so in archives: \`${COMMAND}\` counts those`,
     };
   } catch (error) {
-    return told(warn(CHECK, `whether activities account for the rows was not told: ${reasonOf(error)}`));
+    return told(warn(CHECK, `it could not be checked whether activities account for the rows: ${reasonOf(error)}`));
   }
 }
 

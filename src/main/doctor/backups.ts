@@ -9,27 +9,27 @@ const CHECK = "backup";
 
 /** Checks the age of the newest scheduled backup. A backup in progress or being retried may be late without counting as missed. */
 export function checkBackups({ backup }: Pick<Config, "backup">, clock: Clock): Finding {
-  if (!backup) return ok(CHECK, "none is scheduled; make them with keystead backup, or set `backup`");
+  if (!backup) return ok(CHECK, "none are scheduled; make backups with `keystead backup`, or set `backup`");
   const { every, directory } = backup;
   const now = clock();
   const newest = newestBackup(backup, now);
-  const remedy = `is the server running, does its log tell of a failed backup, and is there room in ${directory}?`;
+  const remedy = `check that the server is running, whether its log reports a failed backup, and that there is room in ${directory}`;
   const place = nearestThere(directory);
   const hindrance = hindranceIn(place);
   if (hindrance) {
-    const missing = place === directory ? "" : `${directory} is not there and cannot be made: `;
-    const text = `${missing}${place} ${hindrance}, and backups are to go to ${directory}; mount it if it is a disk, set \`backup.directory\`, or run this as the user of the server if it is another`;
+    const missing = place === directory ? "" : `${directory} does not exist and cannot be created: `;
+    const text = `${missing}${place} ${hindrance}, but backups are written to ${directory}. Mount it if it is a disk, set \`backup.directory\` to another place, or, if the server has another user, run this command as that user`;
     return fail(CHECK, text);
   }
-  if (newest === 0) return warn(CHECK, `there is none in ${directory} yet; ${remedy}`);
+  if (newest === 0) return warn(CHECK, `there are none in ${directory} yet; ${remedy}`);
   const ageMs = now - newest;
-  const text = `the newest is of ${new Date(newest).toISOString()}`;
+  const text = `the newest is from ${new Date(newest).toISOString()}`;
   if (ageMs > 2 * every * 1000) return fail(CHECK, `${text}, and there should be one every ${every} s; ${remedy}`);
   return ok(CHECK, text);
 }
 
 function hindranceIn(place: string): string | undefined {
-  if (!statSync(place).isDirectory()) return "is no folder";
+  if (!statSync(place).isDirectory()) return "is not a folder";
   try {
     accessSync(place, constants.W_OK | constants.X_OK);
     return undefined;

@@ -32,8 +32,8 @@ async function checkChain(
   const verdict = seen.every(({ problem }) => problem !== undefined) ? fail : warn;
   return seen.map(({ host, problem }) =>
     problem === undefined
-      ? ok(check, `${host} serves it`)
-      : verdict(check, `${problem}; mend the node or name another in \`chains.${chain}.rpcUrls\``),
+      ? ok(check, `${host} serves this chain`)
+      : verdict(check, `${problem}; repair the node, or name another one in \`chains.${chain}.rpcUrls\``),
   );
 }
 

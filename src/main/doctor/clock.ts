@@ -17,6 +17,6 @@ export async function checkClock(inspection: Pick<Inspection, "all">, clock: Clo
   const seconds = (apartMs / 1000).toFixed(1);
   if (apartMs < MAX_CLOCKS_APART_MS) return ok("clock", "it agrees with the database's");
   const direction = aheadMs < 0 ? "ahead of" : "behind";
-  const text = `this machine's is ${seconds} s ${direction} the database's; let NTP set both, such as: timedatectl set-ntp true`;
+  const text = `this machine's clock is ${seconds} s ${direction} the database's; let NTP set both, for example with: timedatectl set-ntp true`;
   return apartMs < BAD_MS ? warn("clock", text) : fail("clock", text);
 }

@@ -19,10 +19,10 @@ export function addDoctorCommands(program: Command, { withConfig, readConfig, co
     program
       .command("doctor")
       .description(
-        "Check all that a server needs; it changes nothing, and needs no server. Status 1 where a check fails.",
+        "Check everything that a server needs, whether or not one runs. Changes nothing. Exits with 1 if a check fails.",
       ),
   )
-    .option("--json", "as JSON")
+    .option("--json", "print JSON")
     .action(async ({ config: file, json }: Options) => {
       const { examine } = await import("./doctor.ts");
       const configFile = await configFileOf(file);
@@ -35,10 +35,10 @@ export function addDoctorCommands(program: Command, { withConfig, readConfig, co
     program
       .command("status")
       .description(
-        "Ask the server of this machine how it is. Status 0 when ready, 2 when not, 3 where none runs, 4 where it answers nothing.",
+        "Show the status of the server on this machine. Exits with 0 if it is ready, 2 if not, 3 if none runs, and 4 if it does not answer.",
       ),
   )
-    .option("--json", "as JSON")
+    .option("--json", "print JSON")
     .action(async ({ config: file, json }: Options) => {
       const config = await readConfig(file);
       const { describeStatus, exitCodes, statusOf } = await import("../status.ts");

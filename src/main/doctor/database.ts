@@ -28,7 +28,7 @@ export async function checkDatabase(config: Config, clock: Clock): Promise<Datab
   const file = sqliteFileOf(databaseUrl);
   if (databaseUrl.startsWith("sqlite:")) {
     if (file === undefined) {
-      const text = "it is in memory, and everything in it goes when the server stops; set DATABASE_URL to keep it";
+      const text = "it is in memory, and everything in it is lost when the server stops; set DATABASE_URL to keep it";
       return { findings: [warn("database", text)], rootKey: "none yet" };
     }
     const hidden = hiddenBy(file);
@@ -44,7 +44,7 @@ export async function checkDatabase(config: Config, clock: Clock): Promise<Datab
     if (!(error instanceof DatabaseFailure)) throw error;
     const remedy = isOutOfConnections(error.cause as Error)
       ? MORE_CONNECTIONS
-      : "check DATABASE_URL and KEYSTEAD_DATA_DIR, and whether it runs";
+      : "check DATABASE_URL and KEYSTEAD_DATA_DIR, and that the database is running";
     const text = `the database ${error.reason}; ${remedy}`;
     return { findings: [fail("database", text)], rootKey: "unknown" };
   } finally {
@@ -67,7 +67,7 @@ function missingProblem(config: Config): DatabaseSeen | undefined {
 function emptyDatabase(config: Config): DatabaseSeen {
   try {
     refuseEmptyDatabase(config, "begin");
-    const text = "the database is empty; the first start makes an installation";
+    const text = "the database is empty; the first start creates an installation";
     return { findings: [warn("database", text)], rootKey: "none yet" };
   } catch (error) {
     if (!(error instanceof StartProblem)) throw error;
@@ -106,12 +106,12 @@ export async function checkWrites(inspection: Pick<Inspection, "tryWrite">): Pro
   const check = "database writes";
   try {
     await inspection.tryWrite();
-    return ok(check, "it takes writes");
+    return ok(check, "it accepts writes");
   } catch (error) {
     if (!(error instanceof DatabaseFailure)) throw error;
     if (isLocked(error)) return ok(check, "it is being written to");
     const remedy =
-      "make room on its disk, see that it is sound and mounted for writing, and let the user of the server write its files";
+      "make room on its disk, check that the disk works and is mounted for writing, and that the server's user may write the database's files";
     return fail(check, `the database ${error.reason}; ${remedy}`);
   }
 }
@@ -121,7 +121,7 @@ async function checkMaintenance(inspection: Pick<Inspection, "all">): Promise<Fi
   if (!row) return [];
   const maintenance = JSON.parse(row.value) as Maintenance;
   const { since, operator } = maintenance;
-  const text = `on since ${new Date(since).toISOString()}${shownReason(maintenance)}, by ${operator.user} on ${operator.host}: nothing is changed; \`keystead maintenance off\` ends it`;
+  const text = `on since ${new Date(since).toISOString()}${shownReason(maintenance)}, by ${operator.user} on ${operator.host}: changes are refused; \`keystead maintenance off\` ends it`;
   return [warn("maintenance", text)];
 }
 
@@ -130,12 +130,12 @@ function schemaFinding({ unknown, pending }: { unknown: string[]; pending: strin
     return fail("schema", `the database is an unfinished copy: ${UNFINISHED_COPY_REMEDY}`);
   }
   if (unknown.length > 0) {
-    const text = `the database was brought up to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; start that version, or restore a backup from before the upgrade`;
+    const text = `the database was migrated to a newer version of Keystead than ${version}: it has ${unknown.join(", ")}; start the newer version, or restore a backup from before the upgrade`;
     return fail("schema", text);
   }
   if (pending.length > 0) {
-    const text = `the database is of an older version: ${pending.join(", ")} will run; back it up, then start the server once`;
+    const text = `the database has the tables of an older version: ${pending.join(", ")} will run; back it up, then start the server once`;
     return warn("schema", text);
   }
-  return ok("schema", `that of version ${version}`);
+  return ok("schema", `it is that of version ${version}`);
 }

@@ -63,8 +63,8 @@ async function examineWith(config: Config, { configFile, clock }: { configFile: 
 }
 
 function configurationFinding({ allowPrivateNetworks }: Config): Finding {
-  if (!allowPrivateNetworks) return ok("configuration", "every setting is known and fits");
-  const text = "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on, which is for development; take it out where others can sign in";
+  if (!allowPrivateNetworks) return ok("configuration", "every setting is known and valid");
+  const text = "KEYSTEAD_ALLOW_PRIVATE_NETWORKS is on, which is for development only; remove it if others can sign in";
   return warn("configuration", text);
 }
 
@@ -72,7 +72,7 @@ function configurationFinding({ allowPrivateNetworks }: Config): Finding {
 async function inTime(check: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
   const timer = new AbortController();
   const late = setTimeout(DOCTOR_CHECK_MS, undefined, { signal: timer.signal })
-    .then(() => [fail(check, `there was no answer in ${DOCTOR_CHECK_MS / 1000} s`)])
+    .then(() => [fail(check, `there was no answer within ${DOCTOR_CHECK_MS / 1000} s`)])
     .catch(() => []);
   try {
     return await Promise.race([look(), late]);

@@ -44,7 +44,8 @@ it("a data directory of another user is not taken for an empty one", async () =>
       ["root key", "fail"],
     ],
   );
-  for (const { text } of all) assert.match(text, / cannot be looked at \(EACCES\); run this as the user that /);
+  for (const { text } of all)
+    assert.match(text, / cannot be accessed \(EACCES\); run this command as the server's user/);
 });
 
 it("on a file system that is read-only it is mounted for writing, and not given to another user", () => {
@@ -52,7 +53,7 @@ it("on a file system that is read-only it is mounted for writing, and not given 
   const [finding] = checkFiles(loadConfig({ KEYSTEAD_DATA_DIR: folder }), undefined);
   mock.restoreAll();
   syncBuiltinESMExports();
-  assert.match(finding?.text ?? "", /is on a file system that is read-only; mount it for writing$/);
+  assert.match(finding?.text ?? "", /is on a read-only file system; mount it for writing$/);
 });
 
 it("what a command of another user left there is named", () => {
@@ -68,12 +69,15 @@ it("what a command of another user left there is named", () => {
   fs.rmSync(lock);
   assert.deepEqual(
     texts.filter((text) => text.includes(lock)),
-    [`${lock} cannot be read and written by this user; run: chmod 600 ${lock}`],
+    [`this user cannot read and write ${lock}; run: chmod 600 ${lock}`],
   );
 });
 
 it("no root key beside a database that does not tell is no proof that it holds keys", async () => {
   const { state, text } = await checkRootKey(loadConfig({ KEYSTEAD_DATA_DIR: folder }), "unknown");
   assert.equal(state, "warn");
-  assert.match(text, /^there is no .+root\.key; whether the database holds keys sealed with one, it does not tell\. /);
+  assert.match(
+    text,
+    /root\.key does not exist, and it could not be read from the database whether it holds keys sealed with one\. /,
+  );
 });

@@ -20,7 +20,7 @@ export function checkFiles(config: Config, configFile: string | undefined): Find
   const hidden = hiddenBy(dataDir);
   if (hidden !== undefined) return [fail("files", hiddenText(dataDir, hidden))];
   const folder = statOf(dataDir);
-  if (!folder) return [warn("files", `there is no data directory ${dataDir}; the first start makes it`)];
+  if (!folder) return [warn("files", `the data directory ${dataDir} does not exist; the first start creates it`)];
   const file = sqliteFileOf(databaseUrl);
   const secret = [
     credentialsFileIn(dataDir),
@@ -34,7 +34,7 @@ export function checkFiles(config: Config, configFile: string | undefined): Find
     ...modeProblem(dataDir, "700"),
     ...secret.flatMap((each) => modeProblem(each, "600")),
   ];
-  return problems.length > 0 ? problems : [ok("files", `${dataDir} and what is in it are for their owner alone`)];
+  return problems.length > 0 ? problems : [ok("files", `only their owner can access ${dataDir} and the files in it`)];
 }
 
 const filesOf = (file: string): string[] => [
@@ -54,7 +54,12 @@ function statOf(path: string): Stats | undefined {
 function ownerProblem(dataDir: string, { uid }: Stats): Finding[] {
   const own = process.getuid?.();
   if (own === uid) return [];
-  return [warn("files", `${dataDir} belongs to user ${uid} and this runs as user ${own}; run keystead as that user`)];
+  return [
+    warn(
+      "files",
+      `${dataDir} belongs to user ${uid}, but this command runs as user ${own}; run keystead as user ${uid}`,
+    ),
+  ];
 }
 
 function writeProblem(dataDir: string): Finding[] {
@@ -64,8 +69,8 @@ function writeProblem(dataDir: string): Finding[] {
   } catch (error) {
     const text =
       (error as NodeJS.ErrnoException).code === "EROFS"
-        ? `${dataDir} is on a file system that is read-only; mount it for writing`
-        : `${dataDir} cannot be read and written by this user; run: ${accessRemedy(dataDir)}`;
+        ? `${dataDir} is on a read-only file system; mount it for writing`
+        : `this user cannot read and write ${dataDir}; run: ${accessRemedy(dataDir)}`;
     return [fail("files", text)];
   }
 }
@@ -83,7 +88,7 @@ function fileProblem(path: string): Finding[] {
   } catch {
     const remedy =
       stats.uid === process.getuid?.() ? `chmod 600 ${path}` : `chown <user> ${path}, and chmod 600 ${path}`;
-    return [fail("files", `${path} cannot be read and written by this user; run: ${remedy}`)];
+    return [fail("files", `this user cannot read and write ${path}; run: ${remedy}`)];
   }
 }
 
@@ -91,7 +96,7 @@ function modeProblem(path: string, wanted: "600" | "700"): Finding[] {
   const mode = statOf(path)?.mode;
   if (mode === undefined || (mode & 0o077) === 0) return [];
   const shown = (mode & 0o777).toString(8).padStart(4, "0");
-  return [warn("files", `${path} has mode ${shown}, so that others can get at it; run: chmod ${wanted} ${path}`)];
+  return [warn("files", `${path} has mode ${shown}, so other users can access it; run: chmod ${wanted} ${path}`)];
 }
 
 function holdsSecrets(configFile: string): boolean {
@@ -110,7 +115,7 @@ interface Place {
 /** Checks the free disk space for the database and other files. Returns one finding for each place that is short of it. */
 export function checkRoom(config: Pick<Config, "dataDir" | "databaseUrl" | "backup" | "audit">): Finding[] {
   const findings = placesOf(config).flatMap(roomProblem);
-  return findings.length > 0 ? findings : [ok("room", "there is room where the server writes")];
+  return findings.length > 0 ? findings : [ok("room", "there is enough free space where the server writes")];
 }
 
 function placesOf({ dataDir, databaseUrl, backup, audit }: Parameters<typeof checkRoom>[0]): Place[] {
@@ -132,7 +137,7 @@ function placesOf({ dataDir, databaseUrl, backup, audit }: Parameters<typeof che
 function roomProblem({ what, folder, needed }: Place): Finding[] {
   const free = freeBytesAt(nearestThere(folder));
   if (free === undefined || free >= needed) return [];
-  const text = `${free} bytes are free in ${folder}, for ${what}, which should be ${needed} or more`;
+  const text = `${free} bytes are free in ${folder} for ${what}; there should be at least ${needed}`;
   if (free >= NO_ROOM_BYTES) return [warn("room", `${text}; make room, or move it to a larger disk`)];
-  return [fail("room", `${text}; what is written there fails before long: make room, or move it to a larger disk`)];
+  return [fail("room", `${text}. Writes there will soon fail: make room, or move it to a larger disk`)];
 }

@@ -57,7 +57,7 @@ function checkVersion(settings: Settings): Finding {
   const number = Number(settings.get("server_version_num"));
   const shown = settings.get("server_version") ?? "unknown";
   if (number >= MENDED) return ok(check, shown);
-  const text = `${shown} gets no corrections any more; upgrade to 14 or newer`;
+  const text = `${shown} no longer gets updates; upgrade to 14 or newer`;
   return number >= KNOWN ? warn(check, text) : fail(check, text);
 }
 
@@ -90,10 +90,10 @@ function checkTimeouts(settings: Settings): Finding {
   const set = ["statement_timeout", "lock_timeout", "transaction_timeout", "idle_session_timeout"].filter(
     (name) => Number(settings.get(name) ?? 0) > 0,
   );
-  if (set.length === 0) return ok(check, "none that cuts off migrations, backups or idle connections");
+  if (set.length === 0) return ok(check, "none would cut off migrations, backups or idle connections");
   const shown = set.map((name) => `${name} = ${settings.get(name)} ms`).join(", ");
   const which = set.join(", ");
-  const text = `${shown}: long migrations and backups, waits for an organization and idle connections may be cut off; for the role of DATABASE_URL set to 0: ${which}`;
+  const text = `${shown}: long migrations and backups, waits for an organization and idle connections may be cut off. For the role in DATABASE_URL, set these to 0: ${which}`;
   return warn(check, text);
 }
 
@@ -105,57 +105,61 @@ export const POSTGRES_WRITES = "postgresql writes";
 async function checkWritable({ all }: Pick<Inspection, "all">, settings: Settings): Promise<Finding> {
   const check = POSTGRES_WRITES;
   const rows = await all<{ standby: boolean }>("select pg_is_in_recovery() as standby");
-  if (rows[0]?.standby) return fail(check, "it is a standby and takes no writes; let DATABASE_URL name the primary");
-  if (settings.get("default_transaction_read_only") === "off") return ok(check, "it takes writes");
-  return fail(check, "default_transaction_read_only is on; set it off for the server, the database and the role");
+  if (rows[0]?.standby)
+    return fail(check, "it is a standby and does not accept writes; set DATABASE_URL to the primary");
+  if (settings.get("default_transaction_read_only") === "off") return ok(check, "it accepts writes");
+  return fail(check, "default_transaction_read_only is on; turn it off for the server, the database and the role");
 }
 
 function checkEncryption({ encryption }: Inspection): Finding {
   const check = "postgresql tls";
   const remedy =
-    "set sslmode=verify-full in DATABASE_URL, and sslrootcert=<file> where its certificate is of an authority of yours";
+    "set sslmode=verify-full in DATABASE_URL, and sslrootcert=<file> if the certificate is signed by an authority of your own";
   switch (encryption) {
     case "verified":
-      return ok(check, "its certificate is verified, and its name in it");
+      return ok(check, "its certificate and the name in it are verified");
     case "local":
-      return ok(check, "not encrypted, and on this machine");
+      return ok(check, "not encrypted, but on this machine");
     case "nameless":
-      return warn(check, `its certificate is verified, and not the name in it; ${remedy}`);
+      return warn(check, `its certificate is verified, but not the name in it; ${remedy}`);
     case "unverified":
-      return warn(check, `encrypted, but whoever is in between can pass for the server; ${remedy}`);
+      return warn(check, `encrypted, but anybody in between can pose as the server; ${remedy}`);
     case "none":
-      return warn(check, `not encrypted: what is in between reads and changes what it likes; ${remedy}`);
+      return warn(check, `not encrypted: anybody in between can read and change everything; ${remedy}`);
   }
 }
 
 /** Of one that has ended there is no connection, which the check of the database tells. */
 function checkCertificate({ whose, endsAt }: CertificateEnd, clock: Clock): Finding {
   const check = "postgresql certificate";
-  const name = whose === "PostgreSQL" ? "PostgreSQL's, or that of its authority," : "the client's, in `sslcert`,";
-  const text = `${name} is good until ${new Date(endsAt).toISOString()}`;
+  const name =
+    whose === "PostgreSQL"
+      ? "PostgreSQL's certificate, or its authority's,"
+      : "the client's certificate, in `sslcert`,";
+  const text = `${name} is valid until ${new Date(endsAt).toISOString()}`;
   if (endsAt - clock() >= CERTIFICATE_WARNING_MS) return ok(check, text);
-  return warn(check, `${text}; from then on nothing connects. ${CERTIFICATE_REMEDY[whose]}`);
+  return warn(check, `${text}; after that, no connection succeeds. ${CERTIFICATE_REMEDY[whose]}`);
 }
 
 const CERTIFICATE_REMEDY: Record<CertificateEnd["whose"], string> = {
-  PostgreSQL: "Renew it, and reload PostgreSQL; servers go on",
-  client: "Renew it in its file; servers read that for each new connection",
+  PostgreSQL: "Renew it and reload PostgreSQL; servers need no restart",
+  client: "Replace it in its file; servers read the file for each new connection",
 };
 
 async function checkPooler(inspection: Inspection, { prepared }: PostgresSettings): Promise<Finding> {
   const check = "postgresql pooler";
   const pooler = await inspection.pooler();
   if (pooler === "none") {
-    if (prepared) return ok(check, "none in between");
-    return warn(check, "none in between, and KEYSTEAD_POSTGRES_PREPARED=off costs time; take it out");
+    if (prepared) return ok(check, "there is none");
+    return warn(check, "there is none, so KEYSTEAD_POSTGRES_PREPARED=off only costs time; remove it");
   }
-  if (!prepared) return ok(check, "one is in between, and KEYSTEAD_POSTGRES_PREPARED is off");
+  if (!prepared) return ok(check, "there is one, and KEYSTEAD_POSTGRES_PREPARED is off");
   if (pooler === "sessions") {
-    const text = "one is in between; if it gives each transaction another session, set KEYSTEAD_POSTGRES_PREPARED=off";
+    const text = "there is one; if it gives each transaction another session, set KEYSTEAD_POSTGRES_PREPARED=off";
     return warn(check, text);
   }
   const text =
-    "one is in between that gives each transaction another session (PgBouncer with pool_mode = transaction), so the server does not start; set KEYSTEAD_POSTGRES_PREPARED=off";
+    "there is one that gives each transaction another session (PgBouncer with pool_mode = transaction), so the server does not start; set KEYSTEAD_POSTGRES_PREPARED=off";
   return fail(check, text);
 }
 
@@ -180,13 +184,13 @@ async function checkConnections(
     numberOf("max_connections") - numberOf("superuser_reserved_connections") - numberOf("reserved_connections");
   const limits = [found?.of_role ?? -1, found?.of_database ?? -1].filter((limit) => limit >= 0);
   const most = Math.min(open, ...limits);
-  const needs = `each server takes up to ${needed}`;
-  if (most < needed) return fail(check, `there is room for ${most} connections, and ${needs}; ${MORE_CONNECTIONS}`);
+  const needs = `each server uses up to ${needed}`;
+  if (most < needed) return fail(check, `there is room for ${most} connections, but ${needs}; ${MORE_CONNECTIONS}`);
   const others = found?.of_others ?? 0;
   if (open - others < needed) {
     return warn(
       check,
-      `there is room for ${most} connections, others hold ${others}, and ${needs}; ${MORE_CONNECTIONS}`,
+      `there is room for ${most} connections, other clients hold ${others}, and ${needs}; ${MORE_CONNECTIONS}`,
     );
   }
   return ok(check, `room for ${most} connections; ${needs}`);

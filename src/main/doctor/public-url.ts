@@ -14,11 +14,11 @@ export async function checkPublicUrl(config: Config, outbound: OutboundClient): 
   const problem = await problemAt(publicUrl, outbound);
   if (problem === undefined) {
     if (publicUrl.startsWith("https:") || isOfPrivateNetwork(publicUrl)) return ok(CHECK, "it leads to Keystead");
-    return warn(CHECK, "it leads to Keystead by plain http; let a proxy end TLS, and set an https URL");
+    return warn(CHECK, "it leads to Keystead, but over plain HTTP; let a proxy terminate TLS, and set an https URL");
   }
   const local = readAddress(dataDir) ?? `http://${host}:${port}`;
   const isRunning = (await problemAt(local, outbound)) === undefined;
-  const text = `${problem}; check KEYSTEAD_PUBLIC_URL, the name in DNS, and the proxy before the server`;
+  const text = `${problem}; check KEYSTEAD_PUBLIC_URL, the name in DNS, and the proxy in front of the server`;
   return isRunning ? fail(CHECK, text) : warn(CHECK, `no server runs here, and ${text}`);
 }
 
@@ -30,9 +30,11 @@ async function problemAt(baseUrl: string, outbound: OutboundClient): Promise<str
       timeoutMs: DOCTOR_STEP_MS,
       maxResponseBytes: MAX_STATUS_BYTES,
     });
-    return status === 200 && isKeystead(body.toString()) ? undefined : `something else answers there (HTTP ${status})`;
+    return status === 200 && isKeystead(body.toString())
+      ? undefined
+      : `something other than Keystead answers there (HTTP ${status})`;
   } catch (error) {
-    if (error instanceof OutboundError) return `it is not reached: ${error.message}`;
+    if (error instanceof OutboundError) return `it cannot be reached: ${error.message}`;
     throw error;
   }
 }

@@ -12,4 +12,4 @@ export function hiddenBy(path: string): string | undefined {
 }
 
 export const hiddenText = (path: string, code: string): string =>
-  `${path} cannot be looked at (${code}); run this as the user that the server runs as`;
+  `${path} cannot be accessed (${code}); run this command as the server's user`;

@@ -28,14 +28,17 @@ export async function checkRootKey(config: Config, known: DatabaseSeen["rootKey"
 
 const missingText = (file: string, known: "none yet" | "unknown"): string =>
   known === "none yet"
-    ? `there is no ${file} yet; the first start makes it. Then keep a copy apart from the database`
-    : `there is no ${file}; whether the database holds keys sealed with one, it does not tell. If it does, restore the file from its backup`;
+    ? `${file} does not exist yet; the first start creates it. Then keep a copy of it apart from the database`
+    : `${file} does not exist, and it could not be read from the database whether it holds keys sealed with one. If it does, restore the file from its backup`;
 
 function verdict({ rootKeyFile }: Config, known: DatabaseSeen["rootKey"], id: string | undefined): Finding {
   if (known === "unknown") {
-    return warn(CHECK, `${rootKeyFile} opens; whether it is the database's, the database does not tell`);
+    return warn(
+      CHECK,
+      `${rootKeyFile} can be opened, but it could not be read from the database whether this is the right one`,
+    );
   }
-  if (known === "none yet" || known.id === id) return ok(CHECK, `${rootKeyFile} opens`);
+  if (known === "none yet" || known.id === id) return ok(CHECK, `${rootKeyFile} can be opened`);
   return fail(
     CHECK,
     `the root key in ${rootKeyFile} is not the one that sealed the keys in this database; point KEYSTEAD_ROOT_KEY_FILE to the right file, or DATABASE_URL to the right database`,

@@ -9,9 +9,9 @@ export async function checkWebhooks(inspection: Pick<Inspection, "all">): Promis
   const [found] = await inspection.all<FailingEndpoints>(COUNT_FAILING_ENDPOINTS);
   const { count, since } = found as FailingEndpoints;
   if (since === null) return ok(CHECK, "no endpoint is failing");
-  const who = count === 1 ? "1 endpoint takes nothing" : `${count} endpoints take nothing`;
+  const who = count === 1 ? "1 endpoint is failing" : `${count} endpoints are failing`;
   return warn(
     CHECK,
-    `${who}, the first since ${new Date(since).toISOString()}; keystead webhooks failing names them and says why. If it is all of them, look whether this machine reaches the network`,
+    `${who}, the first since ${new Date(since).toISOString()}; \`keystead webhooks failing\` lists them with the reasons. If it is all of them, check that this machine can reach the network`,
   );
 }

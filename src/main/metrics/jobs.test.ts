@@ -172,6 +172,6 @@ for (const engine of engines) {
     assert.equal((await listFailingEndpoints(database.read, 1)).length, 1);
     const found = await checkWebhooks({ all: (sql) => database.read.all({ sql, parameters: [] }) });
     assert.equal(found.state, "warn");
-    assert.match(found.text, /^2 endpoints take nothing, the first since 2027-01-15T07:58:30\.000Z; keystead webhooks/);
+    assert.match(found.text, /^2 endpoints are failing, the first since 2027-01-15T07:58:30\.000Z; `keystead webhooks/);
   });
 }

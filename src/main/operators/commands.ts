@@ -27,14 +27,12 @@ interface ListOptions extends Options {
  */
 export function addOperatorCommands(program: Command, tools: OperatorTools): void {
   const { withConfig, readConfig, printJson, withDatabase } = tools;
-  const organizations = program
-    .command("organizations")
-    .description("Look at organizations, and set what one of them may have.");
+  const organizations = program.command("organizations").description("Inspect organizations, and set their quotas.");
 
-  withConfig(organizations.command("list").description("Root organizations as JSON, the oldest first."))
-    .option("--parent <id>", "the sub-organizations of this one instead")
-    .option("--after <id>", "those behind this one in the list")
-    .option("--limit <number>", "how many at most", "100")
+  withConfig(organizations.command("list").description("List root organizations as JSON, the oldest first."))
+    .option("--parent <id>", "list the sub-organizations of this organization instead")
+    .option("--after <id>", "start after this organization")
+    .option("--limit <number>", "the most to list", "100")
     .action(async ({ config, parent: parentId, after, limit: text }: ListOptions) => {
       const limit = Number(text);
       if (!/^[0-9]{1,5}$/.test(text) || limit < 1 || limit > MAX_LISTED_ORGANIZATIONS) {
@@ -46,10 +44,8 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
       );
     });
 
-  withConfig(
-    organizations.command("show").description("One organization as JSON, with its quotas and what is used of them."),
-  )
-    .argument("<organizationId>", "identifier of the organization")
+  withConfig(organizations.command("show").description("Show an organization as JSON, with its quotas and their use."))
+    .argument("<organizationId>", "ID of the organization")
     .action(async (organizationId: string, { config }: Options) => {
       const { showOrganization } = await import("./organizations.ts");
       printJson(
@@ -62,12 +58,12 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
   withConfig(
     organizations
       .command("quota")
-      .description("Set a quota of an organization, beside a running server; it is recorded as an activity."),
+      .description("Set a quota of an organization, while the server may run. The change is recorded as an activity."),
   )
-    .argument("<organizationId>", "identifier of the organization")
-    .argument("<quota>", "as `organizations show` names it, such as users")
-    .argument("<figure>", "a number; default, for that of the installation; unlimited, where there need be none")
-    .option("--reason <text>", "why; it stands in the record")
+    .argument("<organizationId>", "ID of the organization")
+    .argument("<quota>", "its name in `organizations show`, such as users")
+    .argument("<figure>", "a number; `default`, for the installation's; or `unlimited`, for quotas that allow it")
+    .option("--reason <text>", "why; the record contains it")
     .action(
       async (
         organizationId: string,
@@ -84,24 +80,24 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
       },
     );
 
-  const users = program.command("users").description("Look at users of an organization; nothing is changed.");
+  const users = program.command("users").description("Inspect the users of an organization.");
 
-  withConfig(users.command("list").description("The users of an organization as JSON, the oldest first."))
-    .argument("<organizationId>", "identifier of the organization")
+  withConfig(users.command("list").description("List the users of an organization as JSON, the oldest first."))
+    .argument("<organizationId>", "ID of the organization")
     .action(async (organizationId: string, { config }: Options) => {
       const { listUsers } = await import("./users.ts");
       printJson(await withDatabase(await readConfig(config), ({ read }) => listUsers(read, organizationId)));
     });
 
-  withConfig(users.command("show").description("One user as JSON, with credentials, tags and verified contacts."))
-    .argument("<organizationId>", "identifier of the organization")
-    .argument("<userId>", "identifier of the user")
+  withConfig(users.command("show").description("Show a user as JSON, with credentials, tags and verified contacts."))
+    .argument("<organizationId>", "ID of the organization")
+    .argument("<userId>", "ID of the user")
     .action(async (organizationId: string, userId: string, { config }: Options) => {
       const { showUser } = await import("./users.ts");
       printJson(await withDatabase(await readConfig(config), ({ read }) => showUser(read, organizationId, userId)));
     });
 
-  withConfig(program.command("instances").description("Servers that run on this database, as JSON.")).action(
+  withConfig(program.command("instances").description("List the servers that run on this database as JSON.")).action(
     async ({ config }: Options) => {
       const { listServers } = await import("./servers.ts");
       printJson(await withDatabase(await readConfig(config), ({ read }, clock) => listServers(read, clock())));
@@ -110,11 +106,9 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
 
   const maintenance = program
     .command("maintenance")
-    .description("Have all servers of this database change nothing for a while; reads go on.");
+    .description("Make all servers of this database refuse changes for a while; reads still work.");
   const command = (name: "on" | "off", description: string) =>
-    withConfig(
-      maintenance.command(name).description(`${description} Status 1 where a server does not say that it knows.`),
-    );
+    withConfig(maintenance.command(name).description(`${description} Exits with 1 if a server has not confirmed it.`));
   const tell = async (file: string | undefined, isOn: boolean, reason?: string) => {
     const { setMaintenance } = await import("./servers.ts");
     const told = await withDatabase(await readConfig(file), (database, clock) =>
@@ -123,17 +117,19 @@ export function addOperatorCommands(program: Command, tools: OperatorTools): voi
     printJson(told);
     if (!told.isKnownToAll) process.exitCode = 1;
   };
-  command("on", "Begin, and wait until the servers know it.")
-    .option("--reason <text>", "why; clients are told")
+  command("on", "Begin maintenance, and wait until the servers confirm it.")
+    .option("--reason <text>", "why; clients see it")
     .action(({ config, reason }: Options & { reason?: string }) => tell(config, true, reason));
-  command("off", "End it, and wait until the servers know it.").action(({ config }: Options) => tell(config, false));
+  command("off", "End maintenance, and wait until the servers confirm it.").action(({ config }: Options) =>
+    tell(config, false),
+  );
 
   withConfig(
     program
       .command("drain")
-      .description("Have a server say that it is not ready, and answer what still comes, until it is stopped."),
+      .description("Make a server report that it is not ready, while it still answers requests, until it is stopped."),
   )
-    .argument("[instanceId]", "as `instances` names it; the one of this machine unless said")
+    .argument("[instanceId]", "its ID in `instances`; by default, the server on this machine")
     .action(async (id: string | undefined, { config }: Options) => {
       const { drainServer } = await import("./servers.ts");
       printJson(await withDatabase(await readConfig(config), (database, clock) => drainServer(database, id, clock)));

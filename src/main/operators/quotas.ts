@@ -26,7 +26,8 @@ export interface ChangedQuota extends QuotaResult {
 /** @throws StartProblem if there is no such quota, or the figure is invalid for it */
 export function readQuotaChange(quota: string, figure: string): Pick<QuotaChange, "quota" | "figure"> {
   const name = quotaNames.find((each) => each === quota);
-  if (name === undefined) throw new StartProblem(`there is no quota ${quota}; known are ${quotaNames.join(", ")}`);
+  if (name === undefined)
+    throw new StartProblem(`there is no quota ${quota}; the known ones are ${quotaNames.join(", ")}`);
   const { usual, highest } = quotaKinds[name];
   if (figure === "default") return { quota: name, figure };
   if (figure === "unlimited" && usual === null) return { quota: name, figure: null };

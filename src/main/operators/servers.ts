@@ -110,13 +110,13 @@ export async function drainServer(database: Database, id: string | undefined, cl
   if (!server) {
     throw new StartProblem(
       id === undefined
-        ? "no server of this machine runs on this database; keystead instances lists those of others"
-        : `there is no server ${id} that runs; keystead instances lists those that do`,
+        ? "no server runs on this database on this machine; `keystead instances` lists those on other machines"
+        : `no running server has the ID ${id}; \`keystead instances\` lists those that run`,
     );
   }
   if (found.length > 1) {
     throw new StartProblem(
-      `several servers of this machine run: name one of ${found.map((each) => each.id).join(", ")}`,
+      `several servers run on this machine; name one of ${found.map((each) => each.id).join(", ")}`,
     );
   }
   await database.transact(undefined, async (tx) => {
@@ -128,7 +128,7 @@ export async function drainServer(database: Database, id: string | undefined, cl
     ({ id: each, state }) => each !== server.id || isDraining(state),
   );
   const told = instances.find((each) => each.id === server.id);
-  if (!isSo || !told) throw new StartProblem(`server ${server.id} was told and has not said that it drains`);
+  if (!isSo || !told) throw new StartProblem(`server ${server.id} was told to drain, but has not confirmed it`);
   return told;
 }
 

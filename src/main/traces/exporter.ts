@@ -92,13 +92,13 @@ export class TraceExporter {
     const problem = await this.#post(spans, timeoutMs);
     if (problem === undefined) {
       this.#exported += spans.length;
-      if (this.#failures > 0) this.#log.info("traces are taken again");
+      if (this.#failures > 0) this.#log.info("the collector accepts traces again");
       this.#failures = 0;
       return;
     }
     this.#dropped.not_taken += spans.length;
     if (this.#failures++ === 0)
-      this.#log.warn({ reason: problem }, "traces are not taken, and are lost until they are");
+      this.#log.warn({ reason: problem }, "the collector does not accept traces; they are lost until it does");
   }
 
   /** Resolves to the reason if the collector did not accept them. */
@@ -118,7 +118,7 @@ export class TraceExporter {
       });
       return status >= 200 && status < 300 ? undefined : `it answered HTTP ${status}`;
     } catch (error) {
-      return error instanceof OutboundError ? `it is not reached: ${error.message}` : "they could not be sent";
+      return error instanceof OutboundError ? `it cannot be reached: ${error.message}` : "they could not be sent";
     }
   }
 }

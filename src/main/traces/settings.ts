@@ -7,15 +7,19 @@ export const Traces = {
     pattern: "^https?://",
     maxLength: 2048,
     description:
-      "Where traces are sent by OTLP over HTTP, such as http://127.0.0.1:4318; none are made unless it is set.",
+      "Where traces are sent with OTLP over HTTP, such as http://127.0.0.1:4318. If it is not set, there are no traces.",
   }),
   otlpToken: Type.String({
     minLength: 1,
     maxLength: 4096,
     pattern: "^[\\x21-\\x7e]*$",
-    description: "Bearer token that goes with traces.",
+    description: "Bearer token that is sent with traces.",
   }),
-  traceRatio: Type.Number({ minimum: 0, maximum: 1, description: "The part of requests and jobs that are traced." }),
+  traceRatio: Type.Number({
+    minimum: 0,
+    maximum: 1,
+    description: "The share of requests and jobs that are traced, from 0 to 1.",
+  }),
 };
 
 export const tracesEnvironment = {

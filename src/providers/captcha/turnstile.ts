@@ -68,8 +68,7 @@ export function createTurnstile(
       throw new NoAnswer("it answered with something that is not JSON");
     });
     const faults = faultsOfOurs(codes);
-    if (faults.length > 0)
-      log.error({ faults }, "the captcha's provider does not verify for this server; nobody passes");
+    if (faults.length > 0) log.error({ faults }, "the captcha provider rejects this server's requests; nobody passes");
     return success === true;
   }
 
@@ -83,10 +82,10 @@ export function createTurnstile(
         if (error instanceof OutboundError && error.waitedFor === "queue") return refuseExcess();
         const reason = error.message;
         if (error instanceof OutboundError && (error.kind === "url" || error.kind === "blocked")) {
-          log.error({ reason }, "the captcha's provider may not be asked; nobody passes");
+          log.error({ reason }, "the captcha provider may not be called; nobody passes");
           return false;
         }
-        log.warn({ reason }, "the captcha's provider gives no answer; everybody passes");
+        log.warn({ reason }, "the captcha provider does not answer; everybody passes");
         return true;
       }
     },

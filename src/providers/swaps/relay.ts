@@ -251,7 +251,7 @@ function instructionIn({ keys, programId, data }: Members): SolanaOffer["instruc
 function itemIn(step: Members): Members {
   const items = listOf(step.items);
   const [item] = items;
-  if (step.kind !== "transaction") refuse(`its step ${shown(step.id)} is no transaction`);
+  if (step.kind !== "transaction") refuse(`its step ${shown(step.id)} is not a transaction`);
   if (!item || items.length !== 1) return refuse(`its step ${shown(step.id)} has ${items.length} items, and not one`);
   return item;
 }

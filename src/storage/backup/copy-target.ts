@@ -48,7 +48,7 @@ export class CopyTarget {
   static async open(url: string, source: Snapshot): Promise<CopyTarget> {
     const file = sqliteFileOf(url);
     if (file === undefined && url.startsWith("sqlite:"))
-      throw new BackupProblem("a database in memory keeps nothing: name a file, or PostgreSQL");
+      throw new BackupProblem("a database in memory keeps nothing; name a file or a PostgreSQL database");
     const session = await (file === undefined ? openPostgres(url) : openSqlite(file));
     try {
       const target = new CopyTarget(session);
@@ -142,7 +142,7 @@ export class CopyTarget {
     const schema = [...marks.keys()].sort().at(-1);
     if (schema !== source.schema) {
       throw new BackupProblem(
-        `the target is an unfinished copy from when the source had the schema ${schema}, and it has ${source.schema} now; nothing was changed: copy into an empty place`,
+        `the target is an unfinished copy from when the source had the schema ${schema}, and it has ${source.schema} now; nothing was changed. Copy into an empty database`,
       );
     }
     return mark.split(" ")[0];
@@ -155,7 +155,7 @@ export class CopyTarget {
       `select timestamp from ${MIGRATIONS_TABLE} where name = '${UNFINISHED_COPY}' ${forUpdate}`,
     );
     if (mark?.[0] === this.#run) return;
-    throw new Overtaken("another copy into the same place was begun after this one, which ends here");
+    throw new Overtaken("another copy into the same database was begun after this one, so this one ends");
   }
 
   async #transaction<T>(work: () => Promise<T>): Promise<T> {
@@ -174,7 +174,7 @@ export class CopyTarget {
 
 const occupied = (tables: readonly string[]): BackupProblem =>
   new BackupProblem(
-    `there is a database already: it has the table ${tables[0]}. A copy goes into an empty place, or on in one where it was not finished`,
+    `there is a database already: it has the table ${tables[0]}. The target of a copy must be empty, or an unfinished copy from the same database`,
   );
 
 const isSameInstallation = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean =>

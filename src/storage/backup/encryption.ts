@@ -22,7 +22,7 @@ export function encryption(recipient: string): (plain: Bytes) => Bytes {
   try {
     encrypter.addRecipient(recipient);
   } catch {
-    throw new BackupProblem("the recipient must be one of age: age1 and what follows it, as `age-keygen` prints it");
+    throw new BackupProblem("the recipient must be an age recipient: age1…, as `age-keygen` prints it");
   }
   return async function* (plain) {
     yield* (await encrypter.encrypt(webStreamOf(plain))) as unknown as Bytes;
@@ -42,7 +42,7 @@ export function decryption(identities: string): (encrypted: Bytes) => Bytes {
     for (const key of keys) decrypter.addIdentity(key);
   } catch {
     // The text of the error could quote the secret.
-    throw new BackupProblem("the identity file holds no identity of age: a line AGE-SECRET-KEY-…");
+    throw new BackupProblem("the identity file contains no age identity: a line AGE-SECRET-KEY-…");
   }
   return async function* (encrypted) {
     yield* (await decrypter.decrypt(webStreamOf(encrypted))) as unknown as Bytes;

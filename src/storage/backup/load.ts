@@ -70,7 +70,7 @@ export async function refuseOccupied(url: string): Promise<void> {
   const file = sqliteFileOf(url);
   if (file !== undefined) return refuseOccupiedFile(file);
   if (url.startsWith("sqlite:"))
-    throw new BackupProblem("a database in memory keeps nothing: name a file, or PostgreSQL");
+    throw new BackupProblem("a database in memory keeps nothing; name a file or a PostgreSQL database");
   let client: pg.Client | undefined;
   try {
     client = await connectForLong(url);
@@ -127,14 +127,14 @@ export async function compare(table: Table, batches: AsyncGenerator<readonly Row
   for await (const rows of batches) for (const row of rows) found.add(row);
   if (found.equals(given)) return;
   throw new BackupProblem(
-    `the database gives other rows of ${table.name} than it was given: ${found.count} for ${given.count}`,
+    `the database returns other rows of ${table.name} than were written: ${found.count} for ${given.count}`,
   );
 }
 
 function refuseOccupiedFile(file: string): void {
   const occupied = [file, `${file}-wal`].find((each) => existsSync(each) && statSync(each).size > 0);
   if (occupied === undefined) return;
-  throw new BackupProblem(`there is a database already: ${occupied}. Only an empty place is restored to`);
+  throw new BackupProblem(`there is a database already: ${occupied}. The target of a restore must be empty`);
 }
 
 async function loadSqlite(name: string, contents: Contents, onProgress: Progress): Promise<void> {
@@ -230,7 +230,9 @@ async function loadPostgres(url: string, contents: Contents, onProgress: Progres
 async function refuseTables(client: pg.Client): Promise<void> {
   const [table] = await tablesInPostgres(client);
   if (table === undefined) return;
-  throw new BackupProblem(`there is a database already: it has the table ${table}. Only an empty place is restored to`);
+  throw new BackupProblem(
+    `there is a database already: it has the table ${table}. The target of a restore must be empty`,
+  );
 }
 
 /** The tables whose existence means that a database is not empty. */

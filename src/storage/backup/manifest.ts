@@ -56,7 +56,7 @@ export function installationIdOf(installation: ReadonlyMap<string, string>): str
 /** @throws BackupProblem */
 export function readManifest(line: Buffer): Manifest {
   const manifest = parsed(line) as Partial<Manifest> | undefined;
-  if (manifest?.keystead !== "backup") throw new BackupProblem("it is no backup of Keystead");
+  if (manifest?.keystead !== "backup") throw new BackupProblem("it is not a Keystead backup");
   if (manifest.format !== FORMAT) {
     throw new BackupProblem(
       `it has format ${JSON.stringify(manifest.format)}, and this version reads format ${FORMAT}; use the version of Keystead that wrote it, or a newer one`,

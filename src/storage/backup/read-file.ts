@@ -88,7 +88,7 @@ function kindOf(file: string): "age" | "zstd" {
   } finally {
     closeSync(descriptor);
   }
-  throw new BackupProblem("it is no backup of Keystead");
+  throw new BackupProblem("it is not a Keystead backup");
 }
 
 function bytesOf({ file, identity }: BackupSource, kind: "age" | "zstd"): Bytes {
@@ -96,7 +96,7 @@ function bytesOf({ file, identity }: BackupSource, kind: "age" | "zstd"): Bytes 
   if (kind === "zstd") return throughZstd(stored);
   if (identity === undefined) {
     stored.destroy();
-    throw new BackupProblem("it is encrypted; name the file with the identity of its recipient with --identity");
+    throw new BackupProblem("it is encrypted; use --identity to name the file with its recipient's identity");
   }
   return throughZstd(decryption(identity)(stored));
 }
@@ -124,7 +124,7 @@ export async function* throughZstd(compressed: Bytes): Bytes {
   if (left < EMPTY_FRAME.length) throw new BackupProblem(CUT_OFF);
 }
 
-const GOES_ON = "it goes on after its end";
+const GOES_ON = "it continues after its end";
 const CUT_OFF = "it is cut off: its last bytes are missing";
 
 const NEWLINE = "\n".charCodeAt(0);
@@ -142,7 +142,7 @@ export async function* linesOf(bytes: Bytes): AsyncGenerator<Buffer[]> {
     }
     if (from < chunk.length) begun.push(chunk.subarray(from));
     length += chunk.length - from;
-    if (length > MAX_BACKUP_LINE_BYTES) throw new BackupProblem("it has a line that is longer than any row");
+    if (length > MAX_BACKUP_LINE_BYTES) throw new BackupProblem("it contains a line that is longer than any row");
     if (lines.length > 0) yield lines;
   }
   if (length > 0) throw new BackupProblem("it is cut off in the middle of a line");
@@ -210,7 +210,7 @@ class Book {
       this.#rows++;
       return { row };
     }
-    if (Array.isArray(value) || value === undefined) throw new BackupProblem("it holds a row that fits no table");
+    if (Array.isArray(value) || value === undefined) throw new BackupProblem("it contains a row that fits no table");
     return { table: this.#begin(value as { table?: unknown; columns?: unknown }) };
   }
 
@@ -226,7 +226,7 @@ class Book {
     const table = this.#tables[this.#position];
     const names = table?.columns.map((column) => column.name);
     if (!table || table.name !== name || JSON.stringify(columns) !== JSON.stringify(names)) {
-      throw new BackupProblem(`it holds other tables than those of schema ${this.#manifest.schema}`);
+      throw new BackupProblem(`it does not contain the tables of schema ${this.#manifest.schema}`);
     }
     return table;
   }
@@ -236,7 +236,7 @@ class Book {
     if (!table) return;
     const announced = this.#manifest.tables[table.name];
     if (announced === this.#rows) return;
-    throw new BackupProblem(`it holds ${this.#rows} rows of ${table.name} and announces ${announced}`);
+    throw new BackupProblem(`it contains ${this.#rows} rows of ${table.name} but announces ${announced}`);
   }
 }
 
@@ -251,10 +251,9 @@ const NOT_READ = "the backup";
 function reasonOf(error: unknown): string {
   if (error instanceof BackupProblem) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT") return "there is no such file";
+  if (code === "ENOENT") return "the file does not exist";
   if (code === "EACCES" || code === "EISDIR") return `it cannot be read (${code})`;
-  if (/no identity matched/i.test(message))
-    return "it is encrypted to another recipient than the identity that was given";
+  if (/no identity matched/i.test(message)) return "it is encrypted to a recipient other than the given identity";
   // Errors of zstd and age: an incomplete frame, or a wrong checksum or tag.
   return `it is damaged or cut off (${message})`;
 }

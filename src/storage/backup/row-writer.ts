@@ -67,7 +67,7 @@ const columnsOf = (types: readonly string[], rows: readonly Row[]): unknown[] =>
 export function checkReferences(database: DatabaseSync): void {
   const [broken] = database.prepare("pragma foreign_key_check").all() as { table: string; parent: string }[];
   if (!broken) return;
-  throw new BackupProblem(`a row of ${broken.table} refers to a row of ${broken.parent} that is not there`);
+  throw new BackupProblem(`a row of ${broken.table} refers to a row of ${broken.parent} that does not exist`);
 }
 
 /** A foreign key of PostgreSQL, with its names quoted for SQL. */

@@ -125,7 +125,7 @@ async function schemaOf(kind: DatabaseKind, reader: RowReader): Promise<string> 
   const unknown = applied.filter((name) => !Object.hasOwn(migrations, name));
   if (unknown.length > 0) {
     throw new BackupProblem(
-      `the database is of a newer version of Keystead: it has ${unknown.sort().join(", ")}; run this command of that version`,
+      `the database is of a newer version of Keystead: it has ${unknown.sort().join(", ")}; run this command from that version`,
     );
   }
   const last = applied.sort().at(-1);

@@ -83,7 +83,8 @@ export async function writeBackup({
   }
 }
 
-const isThere = (file: string): BackupProblem => new BackupProblem(`there is a file ${file} already`);
+const isThere = (file: string): BackupProblem =>
+  new BackupProblem(`the file ${file} exists already; name another file`);
 
 async function* textOf(
   snapshot: Snapshot,

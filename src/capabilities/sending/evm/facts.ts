@@ -35,7 +35,7 @@ const highestOf = (plan: Plan) => transactionOf(plan, { ...feesOf(plan.highest),
 
 function withoutNonce({ eth }: PolicyFacts): PolicyFacts {
   const get = () => {
-    throw new MissingFactError("the transaction gets its nonce when it is signed; name one to have policies see it");
+    throw new MissingFactError("the transaction gets its nonce only when it is signed; set one to let policies see it");
   };
   // Copy the descriptors and not the values: some getters of a batch throw, and must do so only when a policy reads them.
   const others = Object.getOwnPropertyDescriptors(eth?.tx ?? {});

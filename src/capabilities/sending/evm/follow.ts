@@ -246,7 +246,7 @@ async function countsOf({ evm, payload, read }: Follower): Promise<Counts> {
 /** @throws KeysteadError CHAIN_UNAVAILABLE if a transaction with the next nonce would probably never get into a block */
 function requireLikely(chain: EvmChain, strangers: number): void {
   if (strangers <= MAX_STRANGERS_WAITING) return;
-  const reason = `a node says that ${strangers} transactions from elsewhere wait before the next one, and more than ${MAX_STRANGERS_WAITING} are not believed`;
+  const reason = `a node says that ${strangers} transactions from elsewhere are waiting before the next one; more than ${MAX_STRANGERS_WAITING} are not believed`;
   fail("CHAIN_UNAVAILABLE", { chain, reason });
 }
 
@@ -483,7 +483,7 @@ async function settleRefused(follower: Follower, one: SentTransaction): Promise<
   // a later nonce could be included before it either. The block that includes it will show which one it is.
   if (plan.nonce === undefined && (await transactionCount(evm, caip2, from, "pending")) > nonce) return "refused";
   if (refusals < MAX_BROADCAST_REFUSALS) return "refused";
-  const message = `the nodes of ${caip2} refuse the transaction: ${refusal}${await adviceOnFees(follower, one)}`;
+  const message = `the nodes of ${caip2} rejected the transaction: ${refusal}${await adviceOnFees(follower, one)}`;
   await endAs(follower, one, { to: "FAILED", error: { message } }, { isRefused: true });
   return "settled";
 }
@@ -493,10 +493,10 @@ async function adviceOnFees(follower: Follower, one: SentTransaction): Promise<s
   const baseFee = await feeTooLow(follower, one);
   if (baseFee === undefined) return "";
   const remedy = one.isSponsored
-    ? "ask for it again when fees are lower"
-    : "ask for it again, with a higher `maxFeePerGas` where the request names one";
+    ? "submit it again when fees are lower"
+    : "submit it again, with a higher `maxFeePerGas` if the request names one";
   const { maxFeePerGas } = requireSigned(one).fees;
-  return `; a unit of gas costs ${baseFee} wei now, and it may offer no more than ${maxFeePerGas}: ${remedy}`;
+  return `; a unit of gas costs ${baseFee} wei now, but the transaction offers at most ${maxFeePerGas}; ${remedy}`;
 }
 
 const accountOf = ({ progress }: SentTransaction): string | undefined => (progress as Progress).account;
@@ -667,7 +667,7 @@ async function deployStation(follower: Follower, one: SentTransaction, station: 
   if (last && last.createdAt >= one.createdAt) {
     // It is deployed, and the node that does not show it is behind.
     if (!last.error) return "later";
-    const message = `the gas station, which its calls go through, could not be deployed: ${last.error.message}`;
+    const message = `the gas station, through which its calls go, could not be deployed: ${last.error.message}`;
     await endAs(follower, one, { to: "FAILED", error: { message } });
     return undefined;
   }

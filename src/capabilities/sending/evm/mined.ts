@@ -23,7 +23,7 @@ export async function minedFailure(
   blockNumber: number,
 ): Promise<TxError> {
   const { plan } = await decidedOn(read, one);
-  const text = "the transaction is in a block and failed there";
+  const text = "the transaction was included in a block, but failed";
   // Use the signed data: calls through the gas station get their data only when they are signed.
   const { transaction } = parseSignedTransaction(one.signedTransaction, "signedTransaction");
   const call = { ...callOfPlan(plan), data: transaction.data };

@@ -148,9 +148,10 @@ function gasWithin(estimate: bigint, calls: number, named: bigint | undefined): 
   const gas = gasOfSponsored(estimate, calls);
   const least = leastGasOfSponsored(estimate, calls);
   if (least > MAX_SPONSORED_GAS) {
-    refuse("calls", `take ${least} units of gas, and the service pays for at most ${MAX_SPONSORED_GAS}`);
+    refuse("calls", `take ${least} units of gas, but the service pays for at most ${MAX_SPONSORED_GAS}`);
   }
   if (named === undefined) return gas < MAX_SPONSORED_GAS ? gas : MAX_SPONSORED_GAS;
-  if (named < least) refuse("gasLimit", `is less than the ${least} units that the calls take; name more, or none`);
+  if (named < least)
+    refuse("gasLimit", `is less than the ${least} units that the calls take; increase it, or leave it out`);
   return named;
 }

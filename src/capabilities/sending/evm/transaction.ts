@@ -96,7 +96,7 @@ const REMEDIES: Record<Payer, (chain: EvmChain) => string> = {
   account: (chain) =>
     `name \`maxFeePerGas\` where the request has it, or have its operator raise \`chains.${chain}.txFeeCap\``,
   sponsor: (chain) =>
-    `ask for it again when fees are lower, or have its operator raise \`chains.${chain}.sponsoredTxFeeCap\``,
+    `submit it again when fees are lower, or ask the operator of this server to raise \`chains.${chain}.sponsoredTxFeeCap\``,
 };
 
 /**
@@ -194,7 +194,7 @@ export const transactionOf = (
 });
 
 /** Precedes the reason of a revert that an estimate found. */
-export const UNSENT = "the transaction was not sent, as it would revert";
+export const UNSENT = "the transaction was not sent because it would revert";
 
 /** A revert as the API shows it, decoded by the interface that the organization stored for the contract. */
 export async function revertError(

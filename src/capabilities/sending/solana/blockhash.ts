@@ -59,7 +59,7 @@ function isFirst(nodes: SolanaNodes, digest: string): boolean {
  */
 export async function requireOwnBlockhash(nodes: SolanaNodes, chain: SolanaChain, blockhash: string): Promise<void> {
   if (await isBlockhashKnown(nodes, chain, blockhash)) return;
-  const reason = `is not of a recent block of ${chain}; the service pays for no transaction that could not get into one. Name a newer one, or none`;
+  const reason = `is not the hash of a recent block on ${chain}; the service does not pay for a transaction that no block could include. Use a newer one, or leave it out`;
   fail("FIELD_INVALID", { field: "parameters.recentBlockhash", reason });
 }
 

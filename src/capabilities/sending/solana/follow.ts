@@ -114,7 +114,10 @@ async function settleFound(
 
 function includedWith(error: unknown): Move {
   if (error === undefined) return { to: "INCLUDED" };
-  return { to: "INCLUDED", error: txError("the transaction is in a block and failed there", executionFailure(error)) };
+  return {
+    to: "INCLUDED",
+    error: txError("the transaction was included in a block, but failed", executionFailure(error)),
+  };
 }
 
 /** Simulates new transactions before any node has them, and ends those that fail. Resolves to the others, which are then BROADCASTING. */
@@ -126,7 +129,10 @@ async function tryOut(follower: Follower, fresh: readonly SentTransaction[]): Pr
   await severalAtATime(follower.problems, fresh, async (one) => {
     const { slot, failure } = await simulate(solana, payload.caip2, one.signedTransaction);
     if (failure) {
-      moves.push([one, { to: "FAILED", error: txError("the transaction was not sent, as it would fail", failure) }]);
+      moves.push([
+        one,
+        { to: "FAILED", error: txError("the transaction was not sent because it would fail", failure) },
+      ]);
       return;
     }
     const progress: Progress = { knownAt: slot ?? (await knownBy(solana, payload.caip2, blockhashOf(one))) };
@@ -166,7 +172,7 @@ async function settleTooOld(follower: Follower, sent: readonly SentTransaction[]
 
 function tooOldError(one: SentTransaction): TxError {
   const { refusal } = progressOf(one);
-  const text = `no block had the transaction before its blockhash ${blockhashOf(one)} got too old`;
+  const text = `no block included the transaction before its blockhash ${blockhashOf(one)} became too old`;
   return refusal ? txError(`${text}; nodes did not take it`, refusal) : { message: text };
 }
 

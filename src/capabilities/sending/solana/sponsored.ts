@@ -97,7 +97,7 @@ export async function requireSameRent(
   const withGrants = (grants: Additions["grants"]) => asSponsored(given, payer, NO_BLOCKHASH, { ...additions, grants });
   const grants =
     (await rentGrants({ solana, caip2, given, payer, withGrants })) ??
-    fail("CHAIN_UNAVAILABLE", { chain: caip2, reason: "no node tries transactions out" });
+    fail("CHAIN_UNAVAILABLE", { chain: caip2, reason: "no node simulates transactions" });
   const isSame =
     grants.length === additions.grants.length &&
     grants.every(({ to, lamports }, index) => {
@@ -105,7 +105,7 @@ export async function requireSameRent(
       return planned?.to === to && planned.lamports === lamports;
     });
   if (isSame) return;
-  const reason = "creates other accounts than when it was asked for, whose rent is another; ask for it again";
+  const reason = "creates other accounts than when it was submitted, with a different rent; submit it again";
   fail("TRANSACTION_INVALID", { field: given.field, reason });
 }
 

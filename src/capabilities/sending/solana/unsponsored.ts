@@ -25,8 +25,7 @@ const BLOCKHASH_LENGTH = 32;
 export function parseUnsigned(hex: string): SolanaTransaction {
   const transaction = decodeWireTransaction(hex, "hex", TRANSACTION_FIELD);
   if (usesDurableNonce(transaction)) {
-    const reason =
-      "has a durable nonce in place of a blockhash; have it signed by sign_transaction and send it yourself";
+    const reason = "has a durable nonce instead of a blockhash; sign it with sign_transaction and send it yourself";
     fail("TRANSACTION_UNSUPPORTED", { field: TRANSACTION_FIELD, reason });
   }
   return transaction;
@@ -78,7 +77,7 @@ export async function findSigners(
     const key =
       (await lookUpSigningKey(read, organizationId, signWith)) ?? fail("SIGNING_RESOURCE_NOT_FOUND", { field });
     if (key.curve !== "CURVE_ED25519") {
-      fail("FIELD_INVALID", { field, reason: `names a key of ${key.curve}; Solana takes keys of CURVE_ED25519` });
+      fail("FIELD_INVALID", { field, reason: `names a key on ${key.curve}; Solana requires keys on CURVE_ED25519` });
     }
     const place =
       signerIndex(transaction, solanaAddressOf(key)) ?? refuseSigner(transaction, field, "does not sign it");
@@ -108,7 +107,7 @@ export async function requireOtherSignatures(
     if (signers.includes(address)) continue;
     const signature = transaction.signatures[place] as Buffer;
     if (await verifySignature(null, message, ed25519Key(address), signature)) continue;
-    const reason = `has no valid signature of ${address} over the message that is sent; name it in \`signWiths\`, or have it sign first, with its blockhash`;
+    const reason = `has no valid signature by ${address} over the message that is sent; name that address in \`signWiths\`, or have it sign first, with the transaction's blockhash`;
     fail("TRANSACTION_INVALID", { field: TRANSACTION_FIELD, reason });
   }
 }

@@ -30,7 +30,7 @@ export function requireNotNamed({ instructions }: SolanaOffer, sponsor: string, 
   const isNamed = instructions.some(
     ({ program, accounts }) => program === sponsor || accounts.some(({ key }) => key === sponsor),
   );
-  if (isNamed) refuse(`it names the sponsor ${sponsor}, which can be the fee payer and nothing else`);
+  if (isNamed) refuse(`it names the sponsor ${sponsor}, which can only be the fee payer`);
 }
 
 /**
@@ -50,7 +50,7 @@ export async function messageOfOffer(
   const tables = lookupTables.map((key, index): LookupTable => {
     const account = found[index];
     const addresses = account ? lookupTableAddresses(account.program, account.data) : undefined;
-    return addresses ? { key, addresses } : refuse(`${key} is no lookup table that is in use`);
+    return addresses ? { key, addresses } : refuse(`${key} is not a lookup table in use`);
   });
   const named = instructions.map(({ data, ...rest }) => ({ ...rest, data: Buffer.from(data, "hex") }));
   try {
@@ -58,7 +58,7 @@ export async function messageOfOffer(
   } catch (error) {
     // A number does not fit into its field, because there are more accounts than a message can name.
     return error instanceof RangeError || error instanceof TypeError
-      ? refuse("it makes no message")
+      ? refuse("no message can be made from it")
       : Promise.reject(error);
   }
 }
@@ -103,10 +103,10 @@ export function requireForm(
   const transaction = parsed(message, refuse);
   const { accounts, instructions } = transaction;
   const [payer, ...others] = requiredSigners(transaction);
-  if (payer !== wallet || others.length > 0) refuse("it wants another signature than the wallet's");
+  if (payer !== wallet || others.length > 0) refuse("it requires a signature other than the wallet's");
   for (const instruction of instructions) requireProgram(instruction, programs, refuse);
   if (!instructions.some(({ program }) => programs.includes(program.key))) {
-    refuse("it has no instruction of a program that the operator of this server names by `swaps.contracts`");
+    refuse("it has no instruction of a program that the operator of this server has listed in `swaps.contracts`");
   }
   if (accounts.filter(({ writable }) => writable).length > MAX_SWAP_WRITABLE_ACCOUNTS) {
     refuse(`it writes to more than ${MAX_SWAP_WRITABLE_ACCOUNTS} accounts`);
@@ -122,7 +122,7 @@ function requireProgram({ program, data }: CompiledInstruction, programs: readon
   const isStep = COMMON[program.key];
   if (!isStep) {
     refuse(
-      `${program.key} is not among the programs of Solana that the operator of this server names by \`swaps.contracts\``,
+      `${program.key} is not among the programs on Solana that the operator of this server has listed in \`swaps.contracts\``,
     );
   }
   if (!isStep(data)) refuse(`an instruction of ${program.key} does something that no swap needs`);
@@ -135,7 +135,8 @@ function orRefuse<T>(read: () => T, refuse: Refuse): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof KeysteadError) return refuse(`it is no transaction that a block takes: ${error.message}`);
+    if (error instanceof KeysteadError)
+      return refuse(`it is not a transaction that a block could include: ${error.message}`);
     throw error;
   }
 }

@@ -104,7 +104,7 @@ async function addressesIn(
   return ({ key, lookup }) => {
     const address = key === ADDRESS_TABLE_LOOKUP ? tables.get(lookup?.tableKey ?? "")?.[lookup?.index ?? 0] : key;
     return (
-      address ?? fail("CHAIN_UNAVAILABLE", { chain, reason: `no node shows the lookup table ${lookup?.tableKey}` })
+      address ?? fail("CHAIN_UNAVAILABLE", { chain, reason: `no node returns the lookup table ${lookup?.tableKey}` })
     );
   };
 }
@@ -136,7 +136,7 @@ function rightGiven(wallet: string, { key, was, is }: Change): string | undefine
   if (after?.owner === wallet) {
     const isWider =
       after.delegate !== null && (after.delegate !== before?.delegate || after.delegated > before.delegated);
-    if (isWider) return `it would allow ${after.delegate} to take of the token account ${key}`;
+    if (isWider) return `it would allow ${after.delegate} to spend from the token account ${key}`;
     if (after.closeAuthority !== null && after.closeAuthority !== before?.closeAuthority) {
       return `it would allow ${after.closeAuthority} to close the token account ${key}`;
     }
@@ -145,13 +145,13 @@ function rightGiven(wallet: string, { key, was, is }: Change): string | undefine
   const isSame = is !== null && is.program === was.program && is.lamports === was.lamports;
   return isSame && is.data.subarray(0, was.data.length).equals(was.data)
     ? undefined
-    : `it would change ${key}, which names the wallet`;
+    : `it would change ${key}, which refers to the wallet`;
 }
 
 /** The wallet's signature may also be valid for accounts of others: for one with several owners, or as a mint's permanent delegate. */
 function rightUsed(wallet: string, key: string, was: Account | null): string | undefined {
   const before = holdingIn(was);
-  return before && before.owner !== wallet ? `it would take of ${key}, which is not the wallet's` : undefined;
+  return before && before.owner !== wallet ? `it would spend from ${key}, which is not the wallet's` : undefined;
 }
 
 /** The lamports that the wallet gains or loses apart from the swap itself: grants of rent, or minus the fee. */
@@ -185,12 +185,12 @@ function balanceProblem(swap: SolanaSwap, pairs: readonly Change[], aside: bigin
   if (input.token !== null && lamports < 0n) return "it would take SOL along";
   const gain = output.token === null ? lamports : gainOf(output.token);
   if (gain < output.least) {
-    return `it would bring ${gain} of the output token, and at least ${output.least} were agreed on`;
+    return `it would bring ${gain} of the output token, but at least ${output.least} were agreed`;
   }
   if (gainOf(WRAPPED_SOL) > 0n) return "it would leave wrapped SOL, which nobody asked for";
   for (const [token, amount] of gains) {
     const isOther = token !== null && token !== input.token && token !== WRAPPED_SOL;
-    if (isOther && amount < 0n) return `it would take of ${token} too`;
+    if (isOther && amount < 0n) return `it would also spend ${token}`;
   }
   return undefined;
 }
