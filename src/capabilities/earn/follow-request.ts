@@ -8,8 +8,8 @@ import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "../sending/store.ts";
-import { isSettled, type SponsoredOutcome, sponsoredOutcome } from "../sponsoring/store.ts";
+import { AWAY_PAUSE_MS, unlessAway } from "../sending/store.ts";
+import { followedOutcome, type SponsoredOutcome } from "../sponsoring/store.ts";
 import { questions } from "./contracts.ts";
 import {
   type BlockRead,
@@ -33,9 +33,9 @@ import {
 
 /**
  * Follows a request's last transaction to its end. The request's end and its effect on the position's totals are stored in one transaction, so
- * that a reader who sees the request completed also sees the new totals. Until the transaction is final, the job keeps checking whether a
- * reorganization changed the end, and corrects the end and the totals. It continues beyond that only while the vault does not report what a
- * full withdrawal left.
+ * that a reader who sees the request completed also sees the new totals. Until the transaction's outcome is final, the job keeps checking
+ * whether it has changed, after a reorganization or because a block includes what nodes rejected, and corrects the end and the totals. It
+ * continues beyond that only while the vault does not report what a full withdrawal left.
  */
 
 export const followEarnRequest = job({
@@ -51,10 +51,8 @@ export const followEarnRequest = job({
     ];
     const wrapper = request && organization && (await findWrapper(read, organization, request.wrapperAddress));
     if (!wrapper) return { next: { do: "finish" } };
-    // Read before the outcome: if the transaction is settled now, the outcome that is read next is final.
-    const isFinal = await isSettled(read, organizationId, id);
-    const outcome = await sponsoredOutcome(read, organizationId, id);
-    const again = { do: "retry", inMs: pauseUntilEnd(clock() - request.createdAt) } as const;
+    const { outcome, isFinal, pauseMs } = await followedOutcome(read, organizationId, id, clock());
+    const again = { do: "retry", inMs: pauseMs } as const;
     if (outcome.status === "PENDING") return { next: again };
     const next = isFinal ? ({ do: "finish" } as const) : again;
     const end = await newEndOf({ read, evm }, wrapper, request, outcome).catch(unlessAway);

@@ -17,13 +17,12 @@ import { enqueueFollowing as enqueueOnSolana } from "./solana/queue.ts";
 import { signatureOf } from "./solana/unsponsored.ts";
 
 /** For other capabilities that send transactions, and for sponsoring. */
-export { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "./awaiting.ts";
+export { AWAY_PAUSE_MS, pauseUntilFinal, unlessAway } from "./awaiting.ts";
 export { batchError } from "./evm/batches.ts";
 export { withDataFee } from "./evm/data-fee.ts";
 export { factsOfSeveral, plannedFacts } from "./evm/facts.ts";
-export { hasNonce } from "./evm/nonces.ts";
 export { planBatch, planCall, planExecution, type WantedCalls } from "./evm/plans.ts";
-export { enqueueFollowing } from "./evm/queue.ts";
+export { enqueueFollowing, isSettling } from "./evm/queue.ts";
 export {
   digitsOf,
   feesOf,
