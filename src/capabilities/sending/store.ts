@@ -19,10 +19,10 @@ import { signatureOf } from "./solana/unsponsored.ts";
 /** For other capabilities that send transactions, and for sponsoring. */
 export { AWAY_PAUSE_MS, pauseUntilFinal, unlessAway } from "./awaiting.ts";
 export { batchError } from "./evm/batches.ts";
-export { withDataFee } from "./evm/data-fee.ts";
 export { factsOfSeveral, plannedFacts } from "./evm/facts.ts";
 export { planBatch, planCall, planExecution, type WantedCalls } from "./evm/plans.ts";
 export { enqueueFollowing, isSettling } from "./evm/queue.ts";
+export { withRollupFees } from "./evm/rollup-fees.ts";
 export {
   digitsOf,
   feesOf,

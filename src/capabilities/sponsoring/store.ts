@@ -28,8 +28,8 @@ import {
   sendOf,
   toldHash,
   UNSENT,
-  withDataFee,
   withinFeeCap,
+  withRollupFees,
 } from "../sending/store.ts";
 import { nativePrice, reserveCost } from "./gas-usage.ts";
 import { findSponsorKey, sponsorAddress } from "./sponsor-keys.ts";
@@ -94,7 +94,7 @@ export async function planSponsored(
     ...(execution ? { execution } : {}),
   };
   const priced = async (gas: bigint) =>
-    withinFeeCap(evm, await withDataFee(evm, { ...plan, gas: String(gas) }), "sponsor");
+    withinFeeCap(evm, await withRollupFees(evm, { ...plan, gas: String(gas) }), "sponsor");
   if (gasLimit !== undefined) return priced(gasLimit);
   const estimate = await estimateGas(evm, chain, call);
   if ("revert" in estimate) {

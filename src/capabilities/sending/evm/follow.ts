@@ -59,6 +59,7 @@ import { BLOCKS_BEFORE, unlessAway } from "./lost-nonce.ts";
 import { minedFailure, paidFor } from "./mined.ts";
 import { freeNonces, hasGap, nextNonce, strangersBetween, takeNonce, takenNonces } from "./nonces.ts";
 import { enqueueFollowing, enqueueSettling, FOLLOW_EVM_SENDS, type Followed, laneOf } from "./queue.ts";
+import { withRollupFees } from "./rollup-fees.ts";
 import { decidedOn, organizationOf, signAgain, signDecided } from "./sign.ts";
 import {
   digitsOf,
@@ -69,6 +70,7 @@ import {
   type Plan,
   plannedFees,
   raisedFees,
+  requireRollupFeesWithinCap,
 } from "./transaction.ts";
 
 /**
@@ -396,9 +398,10 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
   const decided = await decidedOn(read, one);
   const { turn: _, ...signed } = requireSigned(one);
   const quote = await feeQuote(evm, payload.caip2);
+  const plan = one.isSponsored ? await withRollupFees(evm, decided.plan) : decided.plan;
   const highest = one.isSponsored
-    ? sponsorsWithin(follower, decided.plan, plannedFees({}, quote).highest)
-    : feesOf(decided.plan.highest);
+    ? sponsorsWithin(follower, plan, plannedFees({}, quote).highest)
+    : feesOf(plan.highest);
   const fees = raisedFees(feesOf(signed.fees), quote, highest);
   if (!fees) return undefined;
   const signedAs = await signAgain(follower, decided, one, fees).catch(unlessLasting);
@@ -413,7 +416,7 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
     // If it has ended in the meantime, store nothing more: its activity may be archived already.
     if (!(await replaceSigned(tx, one, { ...signedAs, progress }, now))) return false;
     await noteSend(tx, ownSendOf(one, signedAs));
-    if (one.isSponsored) await raiseCost(tx, one, greatestCost(decided.plan, fees));
+    if (one.isSponsored) await raiseCost(tx, one, greatestCost(plan, fees));
     return true;
   });
   return isOurs ? { ...one, ...signedAs, progress } : undefined;
@@ -607,7 +610,7 @@ async function signOne(
       return undefined;
     }
     const { inner, alsoTaken, isStillNow } = turn;
-    const fees = await feesToSignWith(follower, one, plan);
+    const { fees, cost } = await feesToSignWith(follower, one, plan);
     const signedAs = await signDecided(follower, decided, { ...fees, nonce, inner });
     const signed: Signed = {
       nonce,
@@ -621,7 +624,7 @@ async function signOne(
     };
     return await storeSigned(follower, one, signedAs, signed, async (tx) => {
       if (isStillNow && !(await isStillNow(tx))) return false;
-      if (one.isSponsored) await raiseCost(tx, one, greatestCost(plan, fees));
+      if (one.isSponsored) await raiseCost(tx, one, cost);
       return true;
     });
   } catch (error) {
@@ -640,13 +643,22 @@ const isOfItsKey = (error: unknown): boolean =>
   (error instanceof KeysteadError && ["SIGNER_BUSY", "SIGNER_UNAVAILABLE"].includes(error.code));
 
 /**
- * If the account pays, the fees are those of the approved plan. The sponsor pays the current fees, up to its cap, because transactions of
- * others wait behind this one.
+ * The fees to sign with, and the greatest cost with them, in wei. If the account pays, the fees are those of the approved plan. The sponsor pays
+ * the current fees, up to its cap, because transactions of others wait behind this one; what a rollup charges beyond gas is asked again too.
+ *
+ * @throws KeysteadError FEE_CAP_EXCEEDED if that alone exceeds the cap
  */
-async function feesToSignWith(follower: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
-  if (!isSponsored) return feesOf(plan.fees);
+async function feesToSignWith(
+  follower: Follower,
+  { isSponsored }: SentTransaction,
+  planned: Plan,
+): Promise<{ fees: Fees; cost: bigint }> {
   const { evm, payload } = follower;
-  return sponsorsWithin(follower, plan, plannedFees({}, await feeQuote(evm, payload.caip2)).fees);
+  if (!isSponsored) return { fees: feesOf(planned.fees), cost: greatestCost(planned, feesOf(planned.fees)) };
+  const [plan, quote] = await Promise.all([withRollupFees(evm, planned), feeQuote(evm, payload.caip2)]);
+  requireRollupFeesWithinCap(evm, plan);
+  const fees = sponsorsWithin(follower, plan, plannedFees({}, quote).fees);
+  return { fees, cost: greatestCost(plan, fees) };
 }
 
 const sponsorsWithin = ({ evm, payload }: Follower, plan: Plan, fees: Fees): Fees =>
