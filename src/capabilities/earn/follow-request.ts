@@ -30,6 +30,7 @@ import {
   type Totals,
   type Wrapper,
 } from "./store.ts";
+import { problemOfAsset } from "./wrapper-asset.ts";
 
 /**
  * Follows a request's last transaction to its end. The request's end and its effect on the position's totals are stored in one transaction, so
@@ -82,7 +83,7 @@ async function newEndOf(
 const isStored = (request: EarnRequest, end: RequestEnd): boolean =>
   request.status === end.status && request.transactionHash === end.transactionHash;
 
-/** Whether the stored end is the one of the transaction. A deployment can be completed although its transaction failed; see `endOf`. */
+/** Whether the stored end is the one of the transaction. A deployment's may be the opposite; see `endOf`. */
 const isKnown = (request: EarnRequest, outcome: Ended): boolean =>
   request.status === (isSuccess(outcome) ? "COMPLETED" : "FAILED") && request.transactionHash === hashOf(outcome);
 
@@ -217,12 +218,12 @@ async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, n
 
 async function endOf(evm: EvmNodes, wrapper: Wrapper, request: EarnRequest, outcome: Ended): Promise<End> {
   const transactionHash = hashOf(outcome);
-  if (!isSuccess(outcome)) {
-    const error = outcome.error?.message ?? "the transaction failed";
-    // Somebody else may have deployed the same contract at this address meanwhile. Then the deployment is completed nevertheless.
-    const isThere = request.kind === "DEPLOY" && (await codeAt(evm, wrapper.chain, wrapper.wrapperAddress)) !== "0x";
-    return { end: isThere ? { status: "COMPLETED", transactionHash } : { status: "FAILED", transactionHash, error } };
-  }
+  const error = isSuccess(outcome) ? undefined : (outcome.error?.message ?? "the transaction failed");
+  // Somebody else may have deployed the same contract at this address meanwhile. Then the deployment is completed nevertheless.
+  const isThere =
+    request.kind === "DEPLOY" && (!error || (await codeAt(evm, wrapper.chain, wrapper.wrapperAddress)) !== "0x");
+  const problem = isThere ? await problemOfAsset(evm, wrapper, wrapper.asset.address) : error;
+  if (problem !== undefined) return { end: { status: "FAILED", transactionHash, error: problem } };
   const end = { status: "COMPLETED", transactionHash } as const;
   if (request.kind !== "DEPOSIT" && request.kind !== "WITHDRAW") return { end };
   const receipt = await receiptOf(evm, wrapper.chain, transactionHash);
