@@ -35,12 +35,11 @@ import {
 } from "../../sponsoring/store.ts";
 import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
-import { noteSend, type OwnTransaction } from "../own-transactions.ts";
 import {
   findOpenSends,
   type Move,
   moveSend,
-  noteSent,
+  noteGiven,
   replaceSigned,
   requireSend,
   type SentTransaction,
@@ -415,18 +414,11 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
   const isOurs = await database.transact(laneOf(payload), async (tx) => {
     // If it has ended in the meantime, store nothing more: its activity may be archived already.
     if (!(await replaceSigned(tx, one, { ...signedAs, progress }, now))) return false;
-    await noteSend(tx, ownSendOf(one, signedAs));
     if (one.isSponsored) await raiseCost(tx, one, greatestCost(plan, fees));
     return true;
   });
   return isOurs ? { ...one, ...signedAs, progress } : undefined;
 }
-
-/** Recorded for each of its hashes, so that the account's history shows the transaction as sent by the organization. */
-const ownSendOf = (
-  { organizationId, caip2, activityId, isSponsored }: SentTransaction,
-  { transactionHash }: SignedAs,
-): OwnTransaction => ({ organizationId, caip2, transactionHash, activityId, isSponsored });
 
 /** If signing fails permanently, for example because the key was deleted, the transaction stays as it is. */
 function unlessLasting(error: unknown): undefined {
@@ -441,7 +433,7 @@ function unlessLasting(error: unknown): undefined {
 async function remember(follower: Follower, one: SentTransaction, signed: Signed): Promise<SentTransaction> {
   const { payload, database, clock } = follower;
   const progress = progressOf(one, signed);
-  const sentAt = await database.transact(laneOf(payload), (tx) => noteSent(tx, one, progress, clock()));
+  const sentAt = await database.transact(laneOf(payload), (tx) => noteGiven(tx, one, progress, clock()));
   if (sentAt === undefined) throw new Error(`the transaction ${one.id} was changed meanwhile`);
   return { ...one, progress, sentAt };
 }
@@ -744,7 +736,6 @@ async function storeSigned(
       if (!(await takeNonce(tx, other, other.nonce, one.id, now)))
         throw new Error(`the nonce ${other.nonce} of ${other.from} was taken meanwhile`);
     }
-    await noteSend(tx, ownSendOf(one, signedAs));
     return true;
   });
   if (!isStored) return "later";
