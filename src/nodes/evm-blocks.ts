@@ -2,6 +2,7 @@ import type { EvmChain } from "../chains/evm/networks.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import { MAX_BLOCK_ANSWER_BYTES, MAX_BLOCK_CALLS, MAX_BLOCK_NUMBER, MAX_BLOCK_TIME } from "../kernel/limits.ts";
 import { pause } from "../kernel/turns.ts";
+import { rollupFeesIn } from "./evm-rollup-fees.ts";
 import { internalTransfers, type Transfer } from "./evm-traces.ts";
 import {
   addressIn,
@@ -248,8 +249,7 @@ function receiptIn(one: Members, offeredGasPrice: bigint): Receipt | undefined {
   const contractAddress = addressIn(one.contractAddress) ?? null;
   const feeToken = addressIn(one.feeToken) ?? null;
   const execution = gas * gasPrice;
-  // What rollups charge for publishing data, and the cost of blobs.
-  const more = (integerIn(one.l1Fee) ?? 0n) + (integerIn(one.blobGasUsed) ?? 0n) * (integerIn(one.blobGasPrice) ?? 0n);
+  const more = rollupFeesIn(one) + (integerIn(one.blobGasUsed) ?? 0n) * (integerIn(one.blobGasPrice) ?? 0n);
   const fee = feeToken === null ? execution + more : (execution + ATTODOLLARS_PER_UNIT - 1n) / ATTODOLLARS_PER_UNIT;
   const tokenTransfers = one.logs.flatMap((log) => tokenTransferIn(membersOf(log)) ?? []);
   return { succeeded: one.status !== "0x0", contractAddress, fee, feeToken, tokenTransfers };

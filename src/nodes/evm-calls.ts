@@ -9,6 +9,8 @@ import {
   MAX_REVERT_BYTES,
 } from "../kernel/limits.ts";
 import { sharedAnswer } from "../kernel/shared-answer.ts";
+import { rollupFeesIn } from "./evm-rollup-fees.ts";
+import { membersOf } from "./hex-values.ts";
 import { type RpcError, resultOf } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
 
@@ -208,7 +210,7 @@ function feeIn(receipt: unknown): bigint | undefined {
   const gas = quantityOf(memberOf(receipt, "gasUsed"));
   const price = quantityOf(memberOf(receipt, "effectiveGasPrice"));
   if (gas === undefined || price === undefined) return undefined;
-  return gas * price + (quantityOf(memberOf(receipt, "l1Fee")) ?? 0n);
+  return gas * price + rollupFeesIn(membersOf(receipt));
 }
 
 /** The number of the block that contains a transaction. */

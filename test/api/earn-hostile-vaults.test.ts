@@ -99,6 +99,47 @@ for (const engine of oneEngine("sqlite")) {
       return positions.flatMap((one: Json) => [one.totalDeposited, one.totalWithdrawn]);
     };
 
+    it("fails to deploy a wrapper over a vault that has another asset by then, and takes it when asked to again", async () => {
+      const [clientFeeWallet] = (await newEvmWallet(root, node)).addresses as [string];
+      const other = await newEarnWorld(node);
+      const double = await deployContract(node, other.maker, "HostileVault", other.token.address);
+      const [code, others] = await Promise.all(
+        [vault, double].map(({ address }) => node.call("eth_getCode", address, "latest")),
+      );
+      const become = (as: unknown) => node.call("anvil_setCode", vault.address, as);
+      const terms = { vaultAddress: vault.address, chainCaip2: EARN_CHAIN, clientFeeBps: "7", clientFeeWallet };
+      front.when(LOOK, AWAY);
+      const { deployRequestId, wrapperAddress } = await root.result("earn_deploy_wrapper", terms);
+      await become(others);
+      try {
+        front.when(LOOK, "pass on");
+        const failed = await earnEnded(root, "get_earn_deploy_status", { deployRequestId });
+        assert.equal(failed.status, "FAILED", JSON.stringify(failed));
+        assert.match(failed.error, new RegExp(`${world.token.address}.*${other.token.address}`, "i"));
+        const depositor = await newDepositor(false);
+        const into = { wrapperAddress, signWith: depositor.address, chainCaip2: EARN_CHAIN, assets: String(ASSETS) };
+        const refused = await root.submit("earn_deposit", into);
+        assert.equal(refused.status, 400, JSON.stringify(refused.body));
+        assert.match(refused.body.message, /cannot be used.*send earn_deploy_wrapper again/);
+
+        await become(code);
+        const apart = await root.submit("earn_deploy_wrapper", terms);
+        assert.equal(apart.status, 400, JSON.stringify(apart.body));
+        assert.match(apart.body.message, new RegExp(`${world.token.address}.*${other.token.address}`, "i"));
+
+        await become(others);
+        const again = await root.result("earn_deploy_wrapper", terms);
+        assert.equal(again.wrapperAddress, wrapperAddress);
+        const ids = { deployRequestId: again.deployRequestId };
+        assert.equal((await earnEnded(root, "get_earn_deploy_status", ids)).status, "COMPLETED");
+        await other.token.write(other.maker, "mint", depositor.address, ASSETS);
+        const deposit = await earnEnded(root, "get_earn_deposit_status", await root.result("earn_deposit", into));
+        assert.equal(deposit.status, "COMPLETED", JSON.stringify(deposit));
+      } finally {
+        await become(code);
+      }
+    });
+
     for (const sponsor of [false, true]) {
       const whose = sponsor ? "paid for by the service" : "paid for by the wallet";
 
@@ -139,6 +180,12 @@ for (const engine of oneEngine("sqlite")) {
         assert.equal(status.status, "COMPLETED", JSON.stringify(status));
         assert.equal((await has(depositor.address)).assets, before.assets + ASSETS);
         assert.deepEqual(await totals(depositor.address), [String(4n * ASSETS), String(ASSETS)]);
+        // An amount is a floor; MAX has none, so that everybody gets out of a vault that pays less (ADR 0088).
+        const less = await tricked("SHORTCHANGES", "get_earn_withdraw_status", () => withdraw("MAX"));
+        assert.equal(less.status, "COMPLETED", JSON.stringify(less));
+        const after = await has(depositor.address);
+        const brought = after.assets - before.assets - ASSETS;
+        assert.ok(brought > ASSETS && brought < 2n * ASSETS && after.shares === 0n, `${brought} of ${3n * ASSETS}`);
       });
     }
   });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { encodeFunctionData } from "viem";
+import { encodeFunctionData, parseTransaction } from "viem";
+import { DEPLOYMENT_PROXY } from "../../src/chains/evm/create2.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
@@ -284,6 +285,64 @@ for (const engine of oneEngine("postgres")) {
       const [before, seen] = [await row(), looks()];
       await until(() => looks() > seen + 2, "more looks");
       assert.deepEqual(await row(), before);
+    });
+
+    /** Has nodes refuse what goes to this address until it has FAILED; resolves to what they refused, the newest last. */
+    async function refusedTo(to: string, ask: () => Promise<() => Promise<Json>>): Promise<string[]> {
+      const refused: string[] = [];
+      front.when("eth_sendRawTransaction", ({ params: [raw] }) => {
+        if (parseTransaction(raw as `0x${string}`).to?.toLowerCase() !== to.toLowerCase()) return "pass on";
+        refused.push(String(raw));
+        return { error: { code: -32_000, message: "words of a node that keeps what it refuses" } };
+      });
+      try {
+        const failed = await (await ask())();
+        assert.equal(failed.status, "FAILED", JSON.stringify(failed));
+      } finally {
+        front.when("eth_sendRawTransaction", "pass on");
+      }
+      return refused;
+    }
+
+    it("completes what nodes refused where a block has it all the same, and counts it", async () => {
+      const depositor = await newDepositor();
+      await made("deposit", depositor, { assets: units(100n) });
+      const cases = [
+        ["deposit", { assets: units(20n) }, [units(120n), "0"]],
+        ["withdraw", { amountValue: units(30n) }, [units(120n), units(30n)]],
+        ["withdraw", { amountValue: "MAX" }, ["0", "0"]],
+      ] as const;
+      let counted = [units(100n), "0"];
+      for (const [kind, more, then] of cases) {
+        let id = "";
+        const refused = await refusedTo(wrapperAddress, async () => {
+          id = await asked(kind, depositor, more);
+          return () => earnEnded(server.root, kinds[kind].status, { [kinds[kind].id]: id });
+        });
+        assert.deepEqual(await booked(depositor), [counted], `a ${kind} that failed counts for nothing`);
+        await node.call("eth_sendRawTransaction", refused.at(-1));
+        const status = () => server.root.read(kinds[kind].status, { [kinds[kind].id]: id });
+        await until(async () => (await status()).status === "COMPLETED", `the ${kind} to be found in its block`);
+        assert.equal((await status()).error, undefined);
+        assert.deepEqual(await booked(depositor), [then]);
+        counted = [...then];
+      }
+    });
+
+    it("has a wrapper whose deployment nodes refused and a block has all the same", async () => {
+      const wanted = { ...terms, clientFeeBps: "2" };
+      let made: Json = {};
+      const [refused] = (
+        await refusedTo(DEPLOYMENT_PROXY, async () => {
+          made = await server.root.result("earn_deploy_wrapper", wanted);
+          return () => earnEnded(server.root, "get_earn_deploy_status", { deployRequestId: made.deployRequestId });
+        })
+      ).slice(-1);
+      await node.call("eth_sendRawTransaction", refused);
+      const { deployRequestId } = made;
+      const status = () => server.root.read("get_earn_deploy_status", { deployRequestId });
+      await until(async () => (await status()).status === "COMPLETED", "the wrapper to be found");
+      assert.equal((await server.root.result("earn_deploy_wrapper", wanted)).deployRequestId, deployRequestId);
     });
 
     it("looks no more once enough blocks are on top", async () => {

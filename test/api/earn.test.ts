@@ -3,8 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { actions } from "../../src/capabilities/earn/contracts.ts";
-import { planTransactions, queueTransactions } from "../../src/capabilities/earn/own-transactions.ts";
-import { addRequest } from "../../src/capabilities/earn/store.ts";
+import { planTransactions, queueRequest } from "../../src/capabilities/earn/own-transactions.ts";
 import { findOpenSends } from "../../src/capabilities/sending/store.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
@@ -363,10 +362,9 @@ for (const engine of oneEngine("sqlite")) {
             actions.approve(world.token.address, wrapperAddress, 1n),
             actions.approve(world.token.address, wrapperAddress, 2n),
           ]);
-          const activity = { organization: { id: organizationId, parentId: null }, activityId, purpose: "test", now };
-          const id = await queueTransactions(tx, activity, plan, () => newId());
-          const request = { kind: "DEPOSIT", wrapperAddress, walletAddress: account.from, amount: "1" } as const;
-          await addRequest(tx, account.chain, { organizationId, id, ...request }, now);
+          const organization = { id: organizationId, parentId: null };
+          const requested = { tx, organization, activityId, plan, id: () => newId(), now };
+          const id = await queueRequest(requested, { kind: "DEPOSIT", amount: "1" });
           const lane = tx.selectFrom("job_lanes").select("gate").where("lane", "=", `earn:${organizationId}:${id}`);
           gates = [...gates, ...(await lane.execute()).map(({ gate }) => gate)];
         }

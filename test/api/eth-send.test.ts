@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it, mock } from "node:test";
 import { encodeAbiParameters, encodeErrorResult, keccak256, parseAbi, parseTransaction } from "viem";
-import { addSend, moveSend, noteSent, replaceSigned, requireSend } from "../../src/capabilities/sending/store.ts";
+import { addSend, moveSend, noteGiven, replaceSigned, requireSend } from "../../src/capabilities/sending/store.ts";
 import { KeysteadError } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Anvil, startAnvil, TEST_CHAIN_ID } from "../support/anvil.ts";
@@ -590,9 +590,9 @@ for (const engine of oneEngine("postgres")) {
       const move = { to: "BROADCASTING", progress: {} } as const;
       assert.ok(await inTransaction((tx) => moveSend(tx, organization, fresh, move, now)));
       const seen = await requireSend(database.read, organizationId, id);
-      assert.ok(await inTransaction((tx) => noteSent(tx, seen, { by: "another process" }, now)));
+      assert.ok(await inTransaction((tx) => noteGiven(tx, seen, { by: "another process" }, now)));
       const failed = { to: "FAILED", error: { message: "it was refused" } } as const;
-      assert.equal(await inTransaction((tx) => noteSent(tx, seen, {}, now)), undefined);
+      assert.equal(await inTransaction((tx) => noteGiven(tx, seen, {}, now)), undefined);
       assert.equal(await inTransaction((tx) => replaceSigned(tx, seen, { ...signedAs, progress: {} }, now)), false);
       assert.equal(await inTransaction((tx) => moveSend(tx, organization, seen, failed, now)), false);
       const current = await requireSend(database.read, organizationId, id);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { encodeFunctionData } from "viem";
+import { HOUR_MS, MINUTE_MS } from "../../src/kernel/durations.ts";
 import { SWAP_TURN_MS } from "../../src/kernel/limits.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN } from "../support/chain.ts";
@@ -126,6 +127,47 @@ describe("swaps and their nodes", () => {
     relay.tell(requestId, {}, { data: { route } });
     assert.equal((await swapEnded(root, swapRequestId)).outputAmount, "999999");
     assert.deepEqual(await gateOf(swapRequestId), [`swaps:${EARN_CHAIN}`]);
+  });
+
+  it("are COMPLETED where a block has what nodes refused, and are followed no longer than it is looked for", async () => {
+    const { root } = server;
+    const swaps = [];
+    for (const _ of ["one that a block has", "one that none has"]) {
+      const wallet = await newWallet();
+      let refused: unknown;
+      front.when("eth_sendRawTransaction", ({ params }) => {
+        refused = params[0];
+        return { error: { code: -32_000, message: "words of a node that keeps what it refuses" } };
+      });
+      const request = await quoted(root, quoteParams(wallet, { inputToken: NATIVE_ASSET }));
+      const { swapRequestId } = await root.result("execute_swap", request);
+      const failed = await swapEnded(root, swapRequestId, ({ status }) => status !== "PENDING");
+      front.when("eth_sendRawTransaction", "pass on");
+      assert.deepEqual([failed.status, failed.error?.reason], ["FAILED", "ORIGIN_TRANSACTION_FAILED"]);
+      swaps.push({ swapRequestId, refused });
+    }
+    const [had, never] = swaps as [{ swapRequestId: string; refused: unknown }, { swapRequestId: string }];
+    await node.call("eth_sendRawTransaction", had.refused);
+    const status = await swapEnded(root, had.swapRequestId, (one) => one.outputAmount !== undefined);
+    assert.deepEqual([status.status, status.outputAmount, status.error], ["COMPLETED", "1000000", undefined]);
+    await node.call("anvil_mine", "0x10");
+    const isFollowed = async ({ swapRequestId }: { swapRequestId: string }) =>
+      (await followed(swapRequestId)).length > 0;
+    assert.ok(await isFollowed(never));
+    const isLookedFor = async () =>
+      (
+        await server.opened.database.read
+          .selectFrom("jobs")
+          .select("id")
+          .where("kind", "=", "settle_evm_send")
+          .execute()
+      ).length > 0;
+    ahead = HOUR_MS + MINUTE_MS;
+    await until(async () => !(await isLookedFor()), "the blocks to be looked through no more");
+    ahead = 2 * HOUR_MS;
+    for (const swap of swaps) await until(async () => !(await isFollowed(swap)), "nothing to be left to look for");
+    assert.equal((await statusOf(never.swapRequestId)).status, "FAILED");
+    ahead = 0;
   });
 
   it("FAIL where they do more than can be looked at", async () => {

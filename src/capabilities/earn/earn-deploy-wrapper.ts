@@ -17,6 +17,7 @@ import { shownAddress, splitterAddressOf, type WrapperTerms, wrapperContract } f
 import { ChainCaip2, EarnAddress, MAX_CLIENT_FEE_BPS, MAX_FEE_BPS, Provider } from "./model.ts";
 import type { EarnSettings } from "./services.ts";
 import { addRequest, addWrapper, findRequest, findWrapper, setDeployRequest, type Wrapper } from "./store.ts";
+import { problemOfAsset } from "./wrapper-asset.ts";
 
 const Intent = Strict({
   vaultAddress: EarnAddress,
@@ -75,7 +76,8 @@ export const earnDeployWrapper = activity({
     const deployRequestId = id("sendTransaction");
     const key = { organizationId: organization.id, wrapperAddress };
     if (known) {
-      await setDeployRequest(tx, { ...key, deployRequestId, now });
+      const { asset, assetDecimals } = plan;
+      await setDeployRequest(tx, { ...key, deployRequestId, asset, assetDecimals, now });
     } else {
       await addWrapper(tx, wrapperOf(intent, plan, { ...key, deployRequestId }), now);
       const quota = { kind: "wrappers over vaults", limit: MAX_EARN_WRAPPERS, table: "earn_wrappers" } as const;
@@ -119,6 +121,12 @@ async function planOf({ evm, assets, earn, read, organization }: Planning, inten
   };
   const contract = wrapperContract({ organizationId: organization.id, chain }, terms);
   const { address, call } = await planDeployment(evm, chain, contract);
+  const problem = call ? undefined : await problemOfAsset(evm, { chain, wrapperAddress: address }, asset.address);
+  if (problem !== undefined)
+    fail("FIELD_INVALID", {
+      field: "parameters.vaultAddress",
+      reason: `has a wrapper that cannot be used: ${problem}`,
+    });
   const sending = { evm, assets, read, organizationId: organization.id };
   return {
     wrapperAddress: address,

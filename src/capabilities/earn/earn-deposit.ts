@@ -9,8 +9,8 @@ import type { Reader } from "../../storage/engine.ts";
 import { planInTurn } from "../sending/store.ts";
 import { actions, questions } from "./contracts.ts";
 import { ChainCaip2, EarnAddress } from "./model.ts";
-import { factsOf, mainOf, planCalls, queueTransactions, Transactions } from "./own-transactions.ts";
-import { addRequest, requireWrapper, type Wrapper } from "./store.ts";
+import { factsOf, planCalls, queueRequest, Transactions } from "./own-transactions.ts";
+import { requireWrapper, type Wrapper } from "./store.ts";
 
 const Intent = Strict({
   wrapperAddress: EarnAddress,
@@ -43,20 +43,10 @@ export const earnDeposit = activity({
       planInTurn(organization, () => planOf({ organization, read, evm, assets, gasStations }, intent)),
   },
   policyFacts: ({ plan, read, organization }) => factsOf(read, organization.id, plan),
-  async run({ intent, plan, tx, organization, activityId, id, now }) {
-    const wrapper = await requireOpen(tx, organization, intent);
-    const organizationId = organization.id;
-    const depositRequestId = await queueTransactions(
-      tx,
-      { organization, activityId, purpose: "earn_deposit", now },
-      plan,
-      id,
-    );
-    const { wrapperAddress } = wrapper;
-    const { wallet: walletAddress } = mainOf(plan);
-    const request = { kind: "DEPOSIT", wrapperAddress, walletAddress, amount: intent.assets } as const;
-    await addRequest(tx, wrapper.chain, { organizationId, id: depositRequestId, ...request }, now);
-    return { depositRequestId };
+  async run({ intent, tx, organization, activityId, plan, id, now }) {
+    await requireOpen(tx, organization, intent);
+    const requested = { tx, organization, activityId, plan, id, now };
+    return { depositRequestId: await queueRequest(requested, { kind: "DEPOSIT", amount: intent.assets }) };
   },
 });
 

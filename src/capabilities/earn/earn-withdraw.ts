@@ -10,8 +10,8 @@ import type { Reader } from "../../storage/engine.ts";
 import { planInTurn } from "../sending/store.ts";
 import { actions, questions } from "./contracts.ts";
 import { ChainCaip2, EarnAddress } from "./model.ts";
-import { factsOf, mainOf, planCalls, queueTransactions, Transactions } from "./own-transactions.ts";
-import { addRequest, requireWrapper } from "./store.ts";
+import { factsOf, planCalls, queueRequest, Transactions } from "./own-transactions.ts";
+import { requireWrapper } from "./store.ts";
 
 const Intent = Strict({
   wrapperAddress: EarnAddress,
@@ -44,18 +44,9 @@ export const earnWithdraw = activity({
       planInTurn(organization, () => planOf({ organization, read, evm, assets, gasStations }, intent)),
   },
   policyFacts: ({ plan, read, organization }) => factsOf(read, organization.id, plan),
-  async run({ intent, plan, tx, organization, activityId, id, now }) {
-    const organizationId = organization.id;
-    const withdrawRequestId = await queueTransactions(
-      tx,
-      { organization, activityId, purpose: "earn_withdraw", now },
-      plan,
-      id,
-    );
-    const { chain, wallet: walletAddress, to: wrapperAddress } = mainOf(plan);
-    const request = { kind: "WITHDRAW", wrapperAddress, walletAddress, amount: intent.amountValue } as const;
-    await addRequest(tx, chain, { organizationId, id: withdrawRequestId, ...request }, now);
-    return { withdrawRequestId };
+  async run({ intent, tx, organization, activityId, plan, id, now }) {
+    const requested = { tx, organization, activityId, plan, id, now };
+    return { withdrawRequestId: await queueRequest(requested, { kind: "WITHDRAW", amount: intent.amountValue }) };
   },
 });
 

@@ -8,8 +8,8 @@ import { readContracts, wordIn } from "../../nodes/evm-reads.ts";
 import { codeAt } from "../../nodes/evm-state.ts";
 import type { EvmNodes } from "../../nodes/pool.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "../sending/store.ts";
-import { isSettled, type SponsoredOutcome, sponsoredOutcome } from "../sponsoring/store.ts";
+import { AWAY_PAUSE_MS, unlessAway } from "../sending/store.ts";
+import { followedOutcome, type SponsoredOutcome } from "../sponsoring/store.ts";
 import { questions } from "./contracts.ts";
 import {
   type BlockRead,
@@ -30,12 +30,13 @@ import {
   type Totals,
   type Wrapper,
 } from "./store.ts";
+import { problemOfAsset } from "./wrapper-asset.ts";
 
 /**
  * Follows a request's last transaction to its end. The request's end and its effect on the position's totals are stored in one transaction, so
- * that a reader who sees the request completed also sees the new totals. Until the transaction is final, the job keeps checking whether a
- * reorganization changed the end, and corrects the end and the totals. It continues beyond that only while the vault does not report what a
- * full withdrawal left.
+ * that a reader who sees the request completed also sees the new totals. Until the transaction's outcome is final, the job keeps checking
+ * whether it has changed, after a reorganization or because a block includes what nodes rejected, and corrects the end and the totals. It
+ * continues beyond that only while the vault does not report what a full withdrawal left.
  */
 
 export const followEarnRequest = job({
@@ -51,10 +52,8 @@ export const followEarnRequest = job({
     ];
     const wrapper = request && organization && (await findWrapper(read, organization, request.wrapperAddress));
     if (!wrapper) return { next: { do: "finish" } };
-    // Read before the outcome: if the transaction is settled now, the outcome that is read next is final.
-    const isFinal = await isSettled(read, organizationId, id);
-    const outcome = await sponsoredOutcome(read, organizationId, id);
-    const again = { do: "retry", inMs: pauseUntilEnd(clock() - request.createdAt) } as const;
+    const { outcome, isFinal, pauseMs } = await followedOutcome(read, organizationId, id, clock());
+    const again = { do: "retry", inMs: pauseMs } as const;
     if (outcome.status === "PENDING") return { next: again };
     const next = isFinal ? ({ do: "finish" } as const) : again;
     const end = await newEndOf({ read, evm }, wrapper, request, outcome).catch(unlessAway);
@@ -84,7 +83,7 @@ async function newEndOf(
 const isStored = (request: EarnRequest, end: RequestEnd): boolean =>
   request.status === end.status && request.transactionHash === end.transactionHash;
 
-/** Whether the stored end is the one of the transaction. A deployment can be completed although its transaction failed; see `endOf`. */
+/** Whether the stored end is the one of the transaction. A deployment's may be the opposite; see `endOf`. */
 const isKnown = (request: EarnRequest, outcome: Ended): boolean =>
   request.status === (isSuccess(outcome) ? "COMPLETED" : "FAILED") && request.transactionHash === hashOf(outcome);
 
@@ -219,12 +218,12 @@ async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, n
 
 async function endOf(evm: EvmNodes, wrapper: Wrapper, request: EarnRequest, outcome: Ended): Promise<End> {
   const transactionHash = hashOf(outcome);
-  if (!isSuccess(outcome)) {
-    const error = outcome.error?.message ?? "the transaction failed";
-    // Somebody else may have deployed the same contract at this address meanwhile. Then the deployment is completed nevertheless.
-    const isThere = request.kind === "DEPLOY" && (await codeAt(evm, wrapper.chain, wrapper.wrapperAddress)) !== "0x";
-    return { end: isThere ? { status: "COMPLETED", transactionHash } : { status: "FAILED", transactionHash, error } };
-  }
+  const error = isSuccess(outcome) ? undefined : (outcome.error?.message ?? "the transaction failed");
+  // Somebody else may have deployed the same contract at this address meanwhile. Then the deployment is completed nevertheless.
+  const isThere =
+    request.kind === "DEPLOY" && (!error || (await codeAt(evm, wrapper.chain, wrapper.wrapperAddress)) !== "0x");
+  const problem = isThere ? await problemOfAsset(evm, wrapper, wrapper.asset.address) : error;
+  if (problem !== undefined) return { end: { status: "FAILED", transactionHash, error: problem } };
   const end = { status: "COMPLETED", transactionHash } as const;
   if (request.kind !== "DEPOSIT" && request.kind !== "WITHDRAW") return { end };
   const receipt = await receiptOf(evm, wrapper.chain, transactionHash);

@@ -23,6 +23,7 @@ import {
 } from "../sending/store.ts";
 import { findSigningKey } from "../signing/store.ts";
 import { type NewSponsoredSend, planSponsored, sponsorSend } from "../sponsoring/store.ts";
+import { addRequest } from "./store.ts";
 
 /**
  * A wallet's calls: the last one is the purpose, the ones before it are approvals. They are sent either as transactions that the wallet signs and
@@ -129,19 +130,45 @@ async function rehearsed(evm: EvmNodes, chain: EvmChain, from: string, calls: re
   }
 }
 
+/** What a deposit's or withdrawal's `run` is given. */
+interface Requested {
+  tx: Transactor;
+  organization: NewSponsoredSend["organization"];
+  activityId: string;
+  plan: Transactions;
+  id: IdFor;
+  now: number;
+}
+
+/** What the signer records as the purpose where this service pays. */
+const PURPOSES = { DEPOSIT: "earn_deposit", WITHDRAW: "earn_withdraw" } as const;
+
 /**
- * Queues the transactions, in the database transaction that stores their activity. Resolves to the id of the last one, which stands for all.
+ * Queues the transactions of a deposit or withdrawal and stores the request for them, in the database transaction that stores their activity.
+ * Resolves to the request's id.
  *
- * @param purpose what this service pays for, if it does
  * @throws KeysteadError QUOTA_EXCEEDED, and what `sponsorSend` throws
  */
-export async function queueTransactions(
+export async function queueRequest(
+  { tx, plan, id, ...activity }: Requested,
+  { kind, amount }: { kind: keyof typeof PURPOSES; amount: string },
+): Promise<string> {
+  const requestId = await queueTransactions(tx, { ...activity, purpose: PURPOSES[kind] }, plan, id);
+  const { chain, wallet: walletAddress, to: wrapperAddress } = mainOf(plan);
+  const organizationId = activity.organization.id;
+  const request = { organizationId, id: requestId, kind, wrapperAddress, walletAddress, amount };
+  await addRequest(tx, chain, request, activity.now);
+  return requestId;
+}
+
+/**
+ * Queues the transactions. Resolves to the id of the last one, which stands for all.
+ *
+ * @param purpose what this service pays for, if it does
+ */
+async function queueTransactions(
   tx: Transactor,
-  {
-    organization,
-    purpose,
-    ...activity
-  }: { organization: NewSponsoredSend["organization"]; activityId: string; purpose: string; now: number },
+  { organization, purpose, ...activity }: Pick<Requested, "organization" | "activityId" | "now"> & { purpose: string },
   { transactions }: Transactions,
   id: IdFor,
 ): Promise<string> {
@@ -161,7 +188,7 @@ export const factsOf = (read: Reader, organizationId: string, { transactions }: 
   factsOfSeveral(read, organizationId, transactions as [Plan, ...Plan[]]);
 
 /** The last call, which is the purpose of all: its chain, wallet and recipient. */
-export function mainOf({ transactions }: Transactions): { chain: EvmChain; wallet: string; to: string } {
+function mainOf({ transactions }: Transactions): { chain: EvmChain; wallet: string; to: string } {
   const { caip2: chain, from, to, execution } = transactions.at(-1) as Plan;
   if (!execution) return { chain, wallet: from, to };
   return { chain, wallet: execution.account, to: execution.calls.at(-1)?.to ?? to };

@@ -121,7 +121,7 @@ export async function requireWrapper(
     reason:
       status === "PENDING"
         ? `the wrapper ${wrapperAddress} is being deployed; wait until get_earn_deploy_status says COMPLETED`
-        : `the wrapper ${wrapperAddress} was not deployed (${error}); send earn_deploy_wrapper again`,
+        : `the wrapper ${wrapperAddress} cannot be used (${error}); send earn_deploy_wrapper again`,
   });
 }
 
@@ -153,10 +153,18 @@ export async function addWrapper(tx: Transactor, wrapper: Wrapper, now: number):
 
 type WrapperKey = Pick<Wrapper, "organizationId" | "wrapperAddress">;
 
-export const setDeployRequest = preparedWrite<WrapperKey & { deployRequestId: string; now: number }>()((db, row) =>
+/** The latest request to deploy it, and the asset that its vault named then. Everything else is determined by its address. */
+export const setDeployRequest = preparedWrite<
+  WrapperKey & { deployRequestId: string; asset: string; assetDecimals: number; now: number }
+>()((db, row) =>
   db
     .updateTable("earn_wrappers")
-    .set({ deploy_request_id: row.deployRequestId, updated_at: row.now })
+    .set({
+      deploy_request_id: row.deployRequestId,
+      asset: row.asset,
+      asset_decimals: row.assetDecimals,
+      updated_at: row.now,
+    })
     .where("organization_id", "=", row.organizationId)
     .where("wrapper_address", "=", row.wrapperAddress)
     .returning("wrapper_address"),

@@ -17,7 +17,7 @@ import type { EvmNodes } from "../../nodes/pool.ts";
 import { ethereumTransactionFacts } from "../signing/model.ts";
 import { signingKeyFacts } from "../signing/store.ts";
 import { lostFor } from "./evm/lost-nonce.ts";
-import { noteSend } from "./own-transactions.ts";
+import { noteOwner } from "./own-transactions.ts";
 
 const FIELD = "parameters.signedTransaction";
 /** The first pause after a rejection; later ones are longer. By then, all nodes know a transaction that one has just accepted. */
@@ -57,7 +57,7 @@ export const ethSendRawTransaction = activity({
     };
   },
   async run({ tx, organization, activityId, plan: { caip2, transactionHash } }) {
-    await noteSend(tx, { organizationId: organization.id, caip2, transactionHash, activityId, isSponsored: false });
+    await noteOwner(tx, { organizationId: organization.id, caip2, transactionHash, activityId, isSponsored: false });
     return undefined;
   },
   effect: {

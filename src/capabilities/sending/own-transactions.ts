@@ -25,7 +25,7 @@ export interface OwnTransaction {
  * Records a transaction's owner, in the database transaction that stores the activity or its signature. If several activities send the same
  * one, only the first is recorded. Resolves to whether this is the first.
  */
-export async function noteSend(tx: Transactor, { isSponsored, ...own }: OwnTransaction): Promise<boolean> {
+export async function noteOwner(tx: Transactor, { isSponsored, ...own }: OwnTransaction): Promise<boolean> {
   const noted = await insertOwn(tx, { ...own, sponsored: isSponsored ? 1 : 0 });
   return noted.length > 0;
 }

@@ -26,7 +26,7 @@ import { MissingFactError } from "../../policy/errors.ts";
 import { askSigner, SignWith, solanaTransactionFacts } from "../signing/model.ts";
 import { requireSameKey, type SigningKey, signingKeysFacts } from "../signing/store.ts";
 import { reserveCost, signAsSponsor, solanaSponsor } from "../sponsoring/store.ts";
-import { isOwnSend, noteSend } from "./own-transactions.ts";
+import { isOwnSend, noteOwner } from "./own-transactions.ts";
 import { planInTurn } from "./planning.ts";
 import { chooseBlockhash, refuseRepeated, requireOwnBlockhash } from "./solana/blockhash.ts";
 import { enqueueFollowing } from "./solana/queue.ts";
@@ -137,7 +137,7 @@ export const solSendTransaction = activity({
     const transactionHash = signatureOf(signed);
     const isSponsored = sponsored !== undefined;
     const own = { organizationId: organization.id, caip2, transactionHash };
-    const isFirst = await noteSend(tx, { ...own, activityId, isSponsored });
+    const isFirst = await noteOwner(tx, { ...own, activityId, isSponsored });
     // A retry signs a sponsored transaction again with another blockhash. The blockhash of other transactions is fixed in the plan.
     if (!isFirst && namedBlockhash(intent) === undefined) refuseRepeated(caip2, { isTransient: isSponsored });
     await addSend(tx, {

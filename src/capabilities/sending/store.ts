@@ -11,19 +11,18 @@ import { announceEvent } from "../webhooks/store.ts";
 import { enqueueFollowing } from "./evm/queue.ts";
 import type { Plan } from "./evm/transaction.ts";
 import { openStatuses, type SendStatus, type TxError } from "./model.ts";
-import { noteSend } from "./own-transactions.ts";
+import { noteOwner } from "./own-transactions.ts";
 import { refuseRepeated } from "./solana/blockhash.ts";
 import { enqueueFollowing as enqueueOnSolana } from "./solana/queue.ts";
 import { signatureOf } from "./solana/unsponsored.ts";
 
 /** For other capabilities that send transactions, and for sponsoring. */
-export { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway } from "./awaiting.ts";
+export { AWAY_PAUSE_MS, pauseUntilFinal, unlessAway } from "./awaiting.ts";
 export { batchError } from "./evm/batches.ts";
-export { withDataFee } from "./evm/data-fee.ts";
 export { factsOfSeveral, plannedFacts } from "./evm/facts.ts";
-export { hasNonce } from "./evm/nonces.ts";
 export { planBatch, planCall, planExecution, type WantedCalls } from "./evm/plans.ts";
-export { enqueueFollowing } from "./evm/queue.ts";
+export { enqueueFollowing, isSettling } from "./evm/queue.ts";
+export { withRollupFees } from "./evm/rollup-fees.ts";
 export {
   digitsOf,
   feesOf,
@@ -141,7 +140,7 @@ export async function queueSigned(
 ): Promise<void> {
   const organizationId = organization.id;
   const transactionHash = signatureOf(signed);
-  const isFirst = await noteSend(tx, { organizationId, caip2, transactionHash, activityId, isSponsored });
+  const isFirst = await noteOwner(tx, { organizationId, caip2, transactionHash, activityId, isSponsored });
   if (!isFirst) refuseRepeated(caip2, { isTransient: false });
   const send = { organizationId, id, activityId, caip2, isSponsored, now };
   await addSend(tx, { ...send, signedTransaction: signed, transactionHash });
@@ -233,13 +232,14 @@ export async function moveSend(
     now,
   });
   if (moved.length === 0) return false;
+  if (move.to === "BROADCASTING" && move.transactionHash !== undefined) await noteOwnerOf(tx, signedAs);
   await announceMove(tx, organization, signedAs, move.to, error, now);
   return true;
 }
 
 /**
- * Replaces the bytes of a transaction that is in flight. No webhook event is announced. Resolves to false if another process has replaced or
- * sent the bytes since they were read.
+ * Replaces the bytes of a transaction that is in flight, or removes them. No webhook event is announced. Resolves to false if another process
+ * has replaced or sent the bytes since they were read.
  */
 export async function replaceSigned(
   tx: Transactor,
@@ -254,8 +254,16 @@ export async function replaceSigned(
     progress: JSON.stringify(progress),
     now,
   });
-  return replaced.length > 0;
+  if (replaced.length === 0) return false;
+  if (transactionHash !== "") await noteOwnerOf(tx, { ...send, transactionHash });
+  return true;
 }
+
+/** Recorded for each hash that a transaction gets, so that the account's history shows it as sent by the organization. */
+const noteOwnerOf = (tx: Transactor, send: SentTransaction): Promise<boolean> => {
+  const { organizationId, caip2, transactionHash, activityId, isSponsored } = send;
+  return noteOwner(tx, { organizationId, caip2, transactionHash, activityId, isSponsored });
+};
 
 async function announceMove(
   tx: Transactor,
@@ -280,10 +288,10 @@ async function announceMove(
 }
 
 /**
- * Records that a transaction was sent to a node, and the state of the following job. Resolves to the recorded time; undefined if another
+ * Records that a transaction was given to nodes, and the state of the following job. Resolves to the recorded time; undefined if another
  * process has changed, signed or sent the transaction since it was read.
  */
-export async function noteSent(
+export async function noteGiven(
   tx: Transactor,
   send: SentTransaction,
   progress: object,

@@ -18,8 +18,9 @@ import {
   feesOf,
   gasWithRoom,
   greatestCost,
-  hasNonce,
+  isSettling,
   type Plan,
+  pauseUntilFinal,
   plannedFees,
   requireSend,
   revertError,
@@ -27,8 +28,8 @@ import {
   sendOf,
   toldHash,
   UNSENT,
-  withDataFee,
   withinFeeCap,
+  withRollupFees,
 } from "../sending/store.ts";
 import { nativePrice, reserveCost } from "./gas-usage.ts";
 import { findSponsorKey, sponsorAddress } from "./sponsor-keys.ts";
@@ -93,7 +94,7 @@ export async function planSponsored(
     ...(execution ? { execution } : {}),
   };
   const priced = async (gas: bigint) =>
-    withinFeeCap(evm, await withDataFee(evm, { ...plan, gas: String(gas) }), "sponsor");
+    withinFeeCap(evm, await withRollupFees(evm, { ...plan, gas: String(gas) }), "sponsor");
   if (gasLimit !== undefined) return priced(gasLimit);
   const estimate = await estimateGas(evm, chain, call);
   if ("revert" in estimate) {
@@ -161,7 +162,7 @@ export type SponsoredOutcome =
   | { status: "PENDING"; hash?: string }
   /** `error`: a block includes it, and it failed there. */
   | { status: "INCLUDED"; hash: string; error?: TxError }
-  /** No block includes it or ever will. */
+  /** No block includes it, as far as anybody has seen. */
   | { status: "FAILED"; error: TxError };
 
 /** @throws KeysteadError RESOURCE_NOT_FOUND */
@@ -179,19 +180,34 @@ export async function sponsoredOutcome(read: Reader, organizationId: string, id:
   }
 }
 
+/** What a job that follows a transaction's outcome must know. */
+export interface FollowedOutcome {
+  outcome: SponsoredOutcome;
+  /** Whether the outcome can no longer change. Until then another block may include the transaction, or one may although it FAILED. */
+  isFinal: boolean;
+  /** Milliseconds until the next look at it. */
+  pauseMs: number;
+}
+
 /**
- * Whether a transaction's outcome is final: it failed without being in a block, or enough blocks follow its own.
+ * The outcome of a transaction for a job that follows it: whatever depends on a transaction, such as a deposit or a swap, takes back or makes
+ * up for what it did when the outcome changes, until it is final.
  *
  * @throws KeysteadError RESOURCE_NOT_FOUND
  */
-export async function isSettled(read: Reader, organizationId: string, id: string): Promise<boolean> {
+export async function followedOutcome(
+  read: Reader,
+  organizationId: string,
+  id: string,
+  now: number,
+): Promise<FollowedOutcome> {
   const send = await requireSend(read, organizationId, id);
-  if (send.status !== "INCLUDED") return send.status === "FAILED";
+  const hasEnded = send.status === "INCLUDED" || send.status === "FAILED";
   // On Solana, it is INCLUDED only once two thirds of the stake have voted for its block, and is not followed after that.
-  if (send.caip2.startsWith("solana:")) return true;
-  const { from } = send.progress as { from: string };
-  const owner = send.isSponsored ? INSTALLATION : organizationId;
-  return !(await hasNonce(read, { organizationId: owner, caip2: send.caip2 as EvmChain, from }, send));
+  const isFinal = hasEnded && (send.caip2.startsWith("solana:") || !(await isSettling(read, id)));
+  // Read last: if nothing was left to change the outcome, the one that is read now is final.
+  const outcome = await sponsoredOutcome(read, organizationId, id);
+  return { outcome, isFinal, pauseMs: pauseUntilFinal(now - send.createdAt, outcome.status === "FAILED") };
 }
 
 /**

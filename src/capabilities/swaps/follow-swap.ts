@@ -11,8 +11,8 @@ import { SWAP_REFUND_MS } from "../../kernel/limits.ts";
 import { transfersOf } from "../../nodes/evm-transfers.ts";
 import { gainsIn } from "../../nodes/solana-blocks.ts";
 import { SwapProblem, type SwapSettlement } from "../../providers/swaps/provider.ts";
-import { AWAY_PAUSE_MS, pauseUntilEnd, unlessAway as unlessNodeAway } from "../sending/store.ts";
-import { isSettled, type SponsoredOutcome, sponsoredOutcome } from "../sponsoring/store.ts";
+import { AWAY_PAUSE_MS, unlessAway as unlessNodeAway } from "../sending/store.ts";
+import { followedOutcome, type SponsoredOutcome } from "../sponsoring/store.ts";
 import type { Refund } from "./model.ts";
 import { asOfOrigin } from "./origin.ts";
 import { swapCluster } from "./services.ts";
@@ -20,8 +20,8 @@ import { FOLLOW_SWAP, findSwap, noteSwap, type Swap } from "./store.ts";
 
 /**
  * Follows a swap to its end. The input's chain is the source for what happens there, and the provider for what happens on another chain. The
- * provider is polled until everything is known; amounts and refunds that it reports later are added. The chain's outcome is read again until
- * the transaction's block can no longer be reorganized.
+ * provider is polled until everything is known; amounts and refunds that it reports later are added. The outcome of the transaction is read
+ * again until it is final: a reorganization may change it, and a block may include what nodes rejected.
  */
 
 /** The interval if the operator no longer configures a provider. */
@@ -44,18 +44,17 @@ export const followSwap = job({
     const age = clock() - (swap?.createdAt ?? 0);
     if (!swap || !organization) return { next: { do: "finish" } };
     if (swap.status !== "PENDING" && age > SWAP_REFUND_MS) return { next: { do: "finish" } };
-    // Read this before the outcome: if the transaction is settled already, the outcome read afterwards is final.
-    const isFinal = await isSettled(read, swap.organizationId, swap.sendId);
-    const outcome = await sponsoredOutcome(read, swap.organizationId, swap.sendId);
-    if (outcome.status === "PENDING") return { next: { do: "retry", inMs: pauseUntilEnd(age) } };
+    const { outcome, isFinal, pauseMs } = await followedOutcome(read, swap.organizationId, swap.sendId, clock());
+    if (outcome.status === "PENDING") return { next: { do: "retry", inMs: pauseMs } };
     const current = asOfOrigin(swap, outcome);
     const learned = await learn(context, { swap: current, organization, outcome, isFinal }).catch(unlessAway);
     const { status, outputAmount, destinationHashes, refund, error } = { ...current, ...learned };
     const known = { status, outputAmount, destinationHashes, refund, error };
     const usual = learned ? (swaps?.terms.pollMs ?? USUAL_PAUSE_MS) : AWAY_PAUSE_MS;
+    const inMs = outcome.status === "FAILED" ? pauseMs : Math.min(RAREST_MS, Math.max(usual, age * PART_OF_AGE));
     const isOver = learned !== undefined && nothingIsLeft({ ...swap, ...known }, isFinal);
     return {
-      next: isOver ? { do: "finish" } : { do: "retry", inMs: Math.min(RAREST_MS, Math.max(usual, age * PART_OF_AGE)) },
+      next: isOver ? { do: "finish" } : { do: "retry", inMs },
       ...(isNew(swap, known) ? { record: (tx) => noteSwap(tx, swap, known, clock()) } : {}),
     };
   },

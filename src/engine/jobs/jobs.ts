@@ -9,7 +9,7 @@ import type { SignerVerb } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import { deleteAll, deleteSome } from "../../storage/deletion-in-turns.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
-import { preparedWrite } from "../../storage/prepared.ts";
+import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Wants } from "../operations.ts";
 import type { AskedSigner, ServiceName, Services } from "../services.ts";
 import { matches } from "../validate.ts";
@@ -206,6 +206,14 @@ export function traceOf(stored: unknown): { payload: unknown; traceparent: strin
   const { traceparent, ...payload } = stored;
   return { payload, traceparent: typeof traceparent === "string" ? traceparent : undefined };
 }
+
+/** Whether a job with this key will run, now or later. It is gone in the transaction that records its end. */
+export const isQueued = async (read: Reader, key: string): Promise<boolean> =>
+  (await selectQueued(read, { key })).length > 0;
+
+const selectQueued = prepared<{ key: string }>()((db, { key }) =>
+  db.selectFrom("jobs").select("id").where("key", "=", key).where("state", "=", "waiting"),
+);
 
 /** Changes the gate of a lane, when its jobs depend on something else than before. */
 export const moveLane = preparedWrite<{ lane: string; gate: Gates }>()((db, { lane, gate }) =>

@@ -35,12 +35,11 @@ import {
 } from "../../sponsoring/store.ts";
 import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
-import { noteSend, type OwnTransaction } from "../own-transactions.ts";
 import {
   findOpenSends,
   type Move,
   moveSend,
-  noteSent,
+  noteGiven,
   replaceSigned,
   requireSend,
   type SentTransaction,
@@ -59,6 +58,7 @@ import { BLOCKS_BEFORE, unlessAway } from "./lost-nonce.ts";
 import { minedFailure, paidFor } from "./mined.ts";
 import { freeNonces, hasGap, nextNonce, strangersBetween, takeNonce, takenNonces } from "./nonces.ts";
 import { enqueueFollowing, enqueueSettling, FOLLOW_EVM_SENDS, type Followed, laneOf } from "./queue.ts";
+import { withRollupFees } from "./rollup-fees.ts";
 import { decidedOn, organizationOf, signAgain, signDecided } from "./sign.ts";
 import {
   digitsOf,
@@ -69,6 +69,7 @@ import {
   type Plan,
   plannedFees,
   raisedFees,
+  requireRollupFeesWithinCap,
 } from "./transaction.ts";
 
 /**
@@ -396,9 +397,10 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
   const decided = await decidedOn(read, one);
   const { turn: _, ...signed } = requireSigned(one);
   const quote = await feeQuote(evm, payload.caip2);
+  const plan = one.isSponsored ? await withRollupFees(evm, decided.plan) : decided.plan;
   const highest = one.isSponsored
-    ? sponsorsWithin(follower, decided.plan, plannedFees({}, quote).highest)
-    : feesOf(decided.plan.highest);
+    ? sponsorsWithin(follower, plan, plannedFees({}, quote).highest)
+    : feesOf(plan.highest);
   const fees = raisedFees(feesOf(signed.fees), quote, highest);
   if (!fees) return undefined;
   const signedAs = await signAgain(follower, decided, one, fees).catch(unlessLasting);
@@ -412,18 +414,11 @@ async function raise(follower: Follower, one: SentTransaction): Promise<SentTran
   const isOurs = await database.transact(laneOf(payload), async (tx) => {
     // If it has ended in the meantime, store nothing more: its activity may be archived already.
     if (!(await replaceSigned(tx, one, { ...signedAs, progress }, now))) return false;
-    await noteSend(tx, ownSendOf(one, signedAs));
-    if (one.isSponsored) await raiseCost(tx, one, greatestCost(decided.plan, fees));
+    if (one.isSponsored) await raiseCost(tx, one, greatestCost(plan, fees));
     return true;
   });
   return isOurs ? { ...one, ...signedAs, progress } : undefined;
 }
-
-/** Recorded for each of its hashes, so that the account's history shows the transaction as sent by the organization. */
-const ownSendOf = (
-  { organizationId, caip2, activityId, isSponsored }: SentTransaction,
-  { transactionHash }: SignedAs,
-): OwnTransaction => ({ organizationId, caip2, transactionHash, activityId, isSponsored });
 
 /** If signing fails permanently, for example because the key was deleted, the transaction stays as it is. */
 function unlessLasting(error: unknown): undefined {
@@ -438,7 +433,7 @@ function unlessLasting(error: unknown): undefined {
 async function remember(follower: Follower, one: SentTransaction, signed: Signed): Promise<SentTransaction> {
   const { payload, database, clock } = follower;
   const progress = progressOf(one, signed);
-  const sentAt = await database.transact(laneOf(payload), (tx) => noteSent(tx, one, progress, clock()));
+  const sentAt = await database.transact(laneOf(payload), (tx) => noteGiven(tx, one, progress, clock()));
   if (sentAt === undefined) throw new Error(`the transaction ${one.id} was changed meanwhile`);
   return { ...one, progress, sentAt };
 }
@@ -607,7 +602,7 @@ async function signOne(
       return undefined;
     }
     const { inner, alsoTaken, isStillNow } = turn;
-    const fees = await feesToSignWith(follower, one, plan);
+    const { fees, cost } = await feesToSignWith(follower, one, plan);
     const signedAs = await signDecided(follower, decided, { ...fees, nonce, inner });
     const signed: Signed = {
       nonce,
@@ -621,7 +616,7 @@ async function signOne(
     };
     return await storeSigned(follower, one, signedAs, signed, async (tx) => {
       if (isStillNow && !(await isStillNow(tx))) return false;
-      if (one.isSponsored) await raiseCost(tx, one, greatestCost(plan, fees));
+      if (one.isSponsored) await raiseCost(tx, one, cost);
       return true;
     });
   } catch (error) {
@@ -640,13 +635,22 @@ const isOfItsKey = (error: unknown): boolean =>
   (error instanceof KeysteadError && ["SIGNER_BUSY", "SIGNER_UNAVAILABLE"].includes(error.code));
 
 /**
- * If the account pays, the fees are those of the approved plan. The sponsor pays the current fees, up to its cap, because transactions of
- * others wait behind this one.
+ * The fees to sign with, and the greatest cost with them, in wei. If the account pays, the fees are those of the approved plan. The sponsor pays
+ * the current fees, up to its cap, because transactions of others wait behind this one; what a rollup charges beyond gas is asked again too.
+ *
+ * @throws KeysteadError FEE_CAP_EXCEEDED if that alone exceeds the cap
  */
-async function feesToSignWith(follower: Follower, { isSponsored }: SentTransaction, plan: Plan): Promise<Fees> {
-  if (!isSponsored) return feesOf(plan.fees);
+async function feesToSignWith(
+  follower: Follower,
+  { isSponsored }: SentTransaction,
+  planned: Plan,
+): Promise<{ fees: Fees; cost: bigint }> {
   const { evm, payload } = follower;
-  return sponsorsWithin(follower, plan, plannedFees({}, await feeQuote(evm, payload.caip2)).fees);
+  if (!isSponsored) return { fees: feesOf(planned.fees), cost: greatestCost(planned, feesOf(planned.fees)) };
+  const [plan, quote] = await Promise.all([withRollupFees(evm, planned), feeQuote(evm, payload.caip2)]);
+  requireRollupFeesWithinCap(evm, plan);
+  const fees = sponsorsWithin(follower, plan, plannedFees({}, quote).fees);
+  return { fees, cost: greatestCost(plan, fees) };
 }
 
 const sponsorsWithin = ({ evm, payload }: Follower, plan: Plan, fees: Fees): Fees =>
@@ -732,7 +736,6 @@ async function storeSigned(
       if (!(await takeNonce(tx, other, other.nonce, one.id, now)))
         throw new Error(`the nonce ${other.nonce} of ${other.from} was taken meanwhile`);
     }
-    await noteSend(tx, ownSendOf(one, signedAs));
     return true;
   });
   if (!isStored) return "later";

@@ -14,19 +14,6 @@ interface Sent {
   progress: unknown;
 }
 
-/** Whether a transaction still holds its nonce. One in a block holds it until the block can no longer be reorganized. */
-export async function hasNonce(
-  read: Reader,
-  { organizationId, caip2, from }: Followed,
-  { id, progress }: Sent,
-): Promise<boolean> {
-  const { signed } = progress as { signed?: { nonce: number } };
-  if (!signed) return false;
-  const row = { organizationId, caip2, address: from, nonce: signed.nonce };
-  const [holder] = await (isOurs(row) ? selectOurHolder : selectHolder)(read, row);
-  return holder?.send_id === id;
-}
-
 /** The ids of transactions by the nonces that they hold. */
 export async function takenNonces(
   read: Reader,
@@ -104,16 +91,6 @@ const selectNonces = prepared<Account>()((db, { organizationId, caip2, address }
     .where("address", "=", address),
 );
 
-const selectHolder = prepared<Account & { nonce: number }>()((db, { organizationId, caip2, address, nonce }) =>
-  db
-    .selectFrom("send_nonces")
-    .select("send_id")
-    .where("organization_id", "=", organizationId)
-    .where("caip2", "=", caip2)
-    .where("address", "=", address)
-    .where("nonce", "=", nonce),
-);
-
 const insertNonce = preparedWrite<Account & { nonce: number; sendId: string; now: number }>()((db, row) =>
   db
     .insertInto("send_nonces")
@@ -146,15 +123,6 @@ const selectOurNonces = prepared<Account>()((db, { caip2, address }) =>
     .select(["nonce", "send_id"])
     .where("caip2", "=", caip2)
     .where("address", "=", address),
-);
-
-const selectOurHolder = prepared<Account & { nonce: number }>()((db, { caip2, address, nonce }) =>
-  db
-    .selectFrom("sponsor_nonces")
-    .select("send_id")
-    .where("caip2", "=", caip2)
-    .where("address", "=", address)
-    .where("nonce", "=", nonce),
 );
 
 const insertOurNonce = preparedWrite<Account & { nonce: number; sendId: string; now: number }>()((db, row) =>

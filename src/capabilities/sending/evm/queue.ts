@@ -1,8 +1,8 @@
 import type { EvmChain } from "../../../chains/evm/networks.ts";
-import { enqueue } from "../../../engine/jobs/jobs.ts";
+import { enqueue, isQueued } from "../../../engine/jobs/jobs.ts";
 import { HOUR_MS } from "../../../kernel/durations.ts";
 import { INSTALLATION } from "../../../signer/protocol.ts";
-import type { Transactor } from "../../../storage/engine.ts";
+import type { Reader, Transactor } from "../../../storage/engine.ts";
 
 /** The job kinds that follow transactions of an account; `follow.ts` and `settle.ts` declare them. */
 export const FOLLOW_EVM_SENDS = "follow_evm_sends";
@@ -32,7 +32,10 @@ export function enqueueFollowing(tx: Transactor, followed: Followed, now: number
   return enqueue(tx, { kind: FOLLOW_EVM_SENDS, payload, lane, gate, organizationId, runAt: now, now, key: lane });
 }
 
-/** Queues the job that checks a transaction in a block until the block can no longer be reorganized. */
+/**
+ * Queues the job that looks for a transaction in blocks until nothing can change its outcome any more: one in a block, until the block can no
+ * longer be reorganized, and one that nodes rejected, as long as it is looked for.
+ */
 export function enqueueSettling(
   tx: Transactor,
   { organizationId, caip2, id }: { organizationId: string; caip2: string; id: string },
@@ -42,5 +45,10 @@ export function enqueueSettling(
   const lane = `settles:${caip2}:${organizationId}`;
   const payload = { organizationId, id, until: now + LONGEST_SETTLING_MS };
   const gate = `settles:${caip2}`;
-  return enqueue(tx, { kind: SETTLE_EVM_SEND, payload, lane, gate, organizationId, runAt, now, key: `settle:${id}` });
+  return enqueue(tx, { kind: SETTLE_EVM_SEND, payload, lane, gate, organizationId, runAt, now, key: settlingKey(id) });
 }
+
+/** Whether that job is still at work on a transaction that has ended. */
+export const isSettling = (read: Reader, id: string): Promise<boolean> => isQueued(read, settlingKey(id));
+
+const settlingKey = (id: string): string => `settle:${id}`;

@@ -35,7 +35,7 @@ export const Plan = Type.Object({
   highest: Type.Object({ maxFeePerGas: Quantity, maxPriorityFeePerGas: Quantity }),
   /** For sponsored transactions: US dollars for one unit of the chain's native asset, if known. */
   nativePrice: Type.Optional(Type.String()),
-  /** For sponsored transactions: the greatest expected fee of a rollup for its data, in addition to gas, in wei. */
+  /** For sponsored transactions: the greatest expected fees of a rollup, for data and its operator, in addition to gas, in wei. */
   dataFee: Type.Optional(Quantity),
   /** Present if it is not sent because it would revert. */
   revert: Type.Optional(TxError),
@@ -109,15 +109,27 @@ export function withinFeeCap(evm: Pick<EvmNodes, "feeCap">, plan: Plan, payer: P
   const { caip2: chain } = plan;
   if (own.maxFeePerGas !== undefined || plan.revert) return plan;
   const cap = evm.feeCap(chain, payer);
-  const fees = greatestFees(plan, feesOf(plan.fees));
-  if (fees > cap) {
-    const whole = (wei: bigint) => wholeUnits(wei, NATIVE_DECIMALS);
-    fail("FEE_CAP_EXCEEDED", { chain, fees: whole(fees), cap: whole(cap), remedy: REMEDIES[payer](chain) });
-  }
+  requireAtMost(cap, chain, payer, greatestFees(plan, feesOf(plan.fees)));
   return { ...plan, highest: digitsOf(feesWithin(cap, plan, feesOf(plan.highest))) };
 }
 
+function requireAtMost(cap: bigint, chain: EvmChain, payer: Payer, fees: bigint): void {
+  if (fees <= cap) return;
+  const whole = (wei: bigint) => wholeUnits(wei, NATIVE_DECIMALS);
+  fail("FEE_CAP_EXCEEDED", { chain, fees: whole(fees), cap: whole(cap), remedy: REMEDIES[payer](chain) });
+}
+
 const NATIVE_DECIMALS = 18;
+
+/**
+ * Refuses to sign a sponsored transaction if what a rollup charges in addition to gas exceeds the cap by itself: no signed fee limits that.
+ *
+ * @throws KeysteadError FEE_CAP_EXCEEDED
+ */
+export const requireRollupFeesWithinCap = (
+  evm: Pick<EvmNodes, "feeCap">,
+  { caip2, dataFee = "0" }: Pick<Plan, "caip2" | "dataFee">,
+): void => requireAtMost(evm.feeCap(caip2, "sponsor"), caip2, "sponsor", BigInt(dataFee));
 
 /** The fees of a plan, reduced so that the total does not exceed the cap. */
 export function feesWithin(

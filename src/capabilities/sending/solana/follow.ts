@@ -18,7 +18,7 @@ import {
 import { correctCost } from "../../sponsoring/store.ts";
 import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
-import { findOpenSends, type Move, moveSend, noteSent, openTimes, type SentTransaction } from "../store.ts";
+import { findOpenSends, type Move, moveSend, noteGiven, openTimes, type SentTransaction } from "../store.ts";
 import { enqueueFollowing, FOLLOW_SOLANA_SENDS, laneOf } from "./queue.ts";
 import { TRANSACTION_FIELD } from "./unsponsored.ts";
 
@@ -187,7 +187,7 @@ async function giveToNodes(follower: Follower, all: readonly SentTransaction[]):
   });
   if (given.length === 0) return;
   await database.transact(laneOf(payload), async (tx) => {
-    for (const { one, progress } of given) await noteSent(tx, one, progress, clock());
+    for (const { one, progress } of given) await noteGiven(tx, one, progress, clock());
   });
 }
 

@@ -2,26 +2,35 @@ import { sponsorData } from "../../../chains/evm/gas-station.ts";
 import { isOpStack } from "../../../chains/evm/networks.ts";
 import { type EvmTransaction, serializeUnsigned } from "../../../chains/evm/transaction.ts";
 import { toHex } from "../../../kernel/bytes.ts";
-import { dataFee } from "../../../nodes/evm-data-fee.ts";
+import { dataFee, operatorFee } from "../../../nodes/evm-rollup-fees.ts";
 import type { EvmNodes } from "../../../nodes/pool.ts";
 import { batchOf } from "./batches.ts";
 import { feesOf, type Plan, transactionOf } from "./transaction.ts";
 
-/** The fee of rollups for a transaction's data, which the signed fees do not limit. */
+/** The fees of rollups for a transaction's data and for their operator, which the signed fees do not limit. */
 
-/** The fee follows the fees of the underlying chain, which may double before a block includes the transaction. */
+/**
+ * The fee for data follows the fees of the underlying chain, which may double before a block includes the transaction. The operator's fee
+ * changes only when its operator changes it.
+ */
 const DATA_FEE_ROOM = 2n;
 
 /**
- * Adds to a sponsored plan the greatest fee that a rollup is expected to charge for its data.
+ * Adds to a sponsored plan the greatest fees that a rollup is expected to charge now in addition to gas. The operator's is for all the gas of
+ * the plan, because the chain takes that much at first and gives the rest back.
  *
  * @throws KeysteadError CHAIN_UNAVAILABLE
  */
-export async function withDataFee(evm: EvmNodes, plan: Plan): Promise<Plan> {
+export async function withRollupFees(evm: EvmNodes, plan: Plan): Promise<Plan> {
   // A plan that would revert has no gas and is never sent.
   if (!isOpStack(plan.caip2) || plan.gas === "0") return plan;
-  const fee = await dataFee(evm, plan.caip2, serializeUnsigned(standInFor(plan)));
-  return fee === 0n ? plan : { ...plan, dataFee: String(DATA_FEE_ROOM * fee) };
+  const [ofData, ofOperator] = await Promise.all([
+    dataFee(evm, plan.caip2, serializeUnsigned(standInFor(plan))),
+    operatorFee(evm, plan.caip2, BigInt(plan.gas)),
+  ]);
+  const { dataFee: _, ...others } = plan;
+  const fees = DATA_FEE_ROOM * ofData + ofOperator;
+  return fees === 0n ? others : { ...others, dataFee: String(fees) };
 }
 
 /** A placeholder for the signed transaction: as long as that can get, and not easier to compress. */

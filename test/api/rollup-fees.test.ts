@@ -3,10 +3,11 @@ import { after, before, describe, it } from "node:test";
 import { keccak256, parseTransaction, serializeTransaction } from "viem";
 import { type Anvil, startAnvil } from "../support/anvil.ts";
 import type { Client, Json } from "../support/client.ts";
-import { giveEther, includedHash, newAddress, newEvmWallet } from "../support/evm-sender.ts";
+import { giveEther, includedHash, newAddress, newEvmWallet, sendStatus, transactionOf } from "../support/evm-sender.ts";
 import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
 import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { richSponsor, sendIdOf, usedMicros } from "../support/sponsor.ts";
+import { until } from "../support/until.ts";
 
 /** A rollup of the OP stack, as far as it matters here: an oracle where its predeploy is, and receipts that name what it took for data. */
 const CHAIN_ID = 11_155_420;
@@ -19,7 +20,7 @@ const microUsd = (wei: bigint): bigint => (wei * PRICE * 10n ** 6n + 10n ** 18n 
 const bytesIn = (hex: unknown): number => (String(hex).length - 2) / 2;
 
 for (const engine of oneEngine("sqlite")) {
-  describe(`what a rollup takes for data that is sponsored (${engine})`, () => {
+  describe(`what a rollup takes beyond gas for what is sponsored (${engine})`, () => {
     let node: Anvil;
     let front: RpcNode;
     let server: TestServer;
@@ -62,9 +63,18 @@ for (const engine of oneEngine("sqlite")) {
         gasLimit: "300000",
         ...more,
       });
-    /** PUSH the price, times the length of what it is called with. */
-    const setOracle = (weiPerByte: bigint) =>
-      node.call("anvil_setCode", ORACLE, `0x3667${weiPerByte.toString(16).padStart(16, "0")}025f5260205ff3`);
+    /**
+     * By default it answers the price times the length of what it is called with. Where it knows getOperatorFee(uint256), it answers that with
+     * the price of gas times its argument, and with a fee for the transaction; otherwise it reverts, as one of before that upgrade.
+     */
+    const setOracle = (weiPerByte: bigint, operator?: { weiPerGas: bigint; constant: bigint }) => {
+      const push8 = (value: bigint) => `67${value.toString(16).padStart(16, "0")}`;
+      const isOperators = "5f3560e01c63275aedd214601f57";
+      const operators = operator
+        ? `5b600435${push8(operator.weiPerGas)}02${push8(operator.constant)}015f5260205ff3`
+        : "5b5f5ffd";
+      return node.call("anvil_setCode", ORACLE, `0x${isOperators}36${push8(weiPerByte)}025f5260205ff3${operators}`);
+    };
     const asked = () =>
       front.calls.flatMap(({ method, params: [call] }) =>
         method === "eth_call" && (call as Json).to === ORACLE ? [(call as Json).data as string] : [],
@@ -81,8 +91,7 @@ for (const engine of oneEngine("sqlite")) {
       // Data that nothing can compress.
       const data = `${keccak256("0x01")}${keccak256("0x02").slice(2)}`;
       const id = sendIdOf(await send({ calls: [{ to: newAddress(), data }] }));
-      assert.equal(asked().length, count + 1, "one question");
-      const [weighed = ""] = asked().slice(-1);
+      const [weighed = ""] = asked().slice(count);
       const expected = 2n * WEI_PER_BYTE * BigInt(bytesIn(weighed));
       const counted = (await usedMicros(root)) - start - gas;
       assert.ok(counted >= gas + microUsd(expected) - 1n && counted <= gas + microUsd(expected), `${counted}`);
@@ -101,6 +110,99 @@ for (const engine of oneEngine("sqlite")) {
         paid += microUsd(BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + dataFee);
       }
       assert.equal((await usedMicros(root)) - start, paid);
+    });
+
+    /** What the sponsor has sent meanwhile waits to be signed, and is in no block at once where it is signed. */
+    async function whileNothingIsSigned<T>(work: () => Promise<T>): Promise<T> {
+      await node.call("evm_setAutomine", false);
+      front.when("eth_getTransactionCount", { status: 503, body: "" });
+      try {
+        return await work();
+      } finally {
+        front.when("eth_getTransactionCount", "pass on");
+      }
+    }
+    /** Of transactions in later blocks. */
+    async function receiptsSay(members: Json): Promise<void> {
+      const before = Number(await node.call("eth_blockNumber"));
+      front.when("eth_getTransactionReceipt", async ({ params: [hash] }) => {
+        const receipt = (await node.call("eth_getTransactionReceipt", hash)) as Json | null;
+        return { result: receipt && Number(receipt.blockNumber) > before ? { ...receipt, ...members } : receipt };
+      });
+    }
+    const signed = (id: string) =>
+      until(async () => {
+        const { txStatus } = await root.read("get_send_transaction_status", { sendTransactionStatusId: id });
+        return txStatus !== "INITIALIZED";
+      }, `${id} to be signed`);
+    const isAbout = (counted: bigint, expected: bigint) =>
+      assert.ok(counted >= expected - 2n && counted <= expected + 2n, `${counted} and not ${expected}`);
+
+    it("is asked again when it is signed, and counts for what it has become meanwhile", async () => {
+      await setOracle(WEI_PER_BYTE);
+      const start = await usedMicros(root);
+      const count = asked().length;
+      const id = await whileNothingIsSigned(async () => {
+        const sent = sendIdOf(await send());
+        await setOracle(3n * WEI_PER_BYTE);
+        return sent;
+      });
+      await signed(id);
+      const counted = (await usedMicros(root)) - start;
+      await node.call("evm_setAutomine", true);
+      await node.call("evm_mine");
+      const { gas, maxFeePerGas } = await transactionOf(node, await includedHash(root, id));
+      const forData = 2n * 3n * WEI_PER_BYTE * BigInt(bytesIn(asked()[count]));
+      isAbout(counted, microUsd(BigInt(gas) * BigInt(maxFeePerGas ?? 0) + forData));
+    });
+
+    it("is not paid where it alone exceeds the cap by the time that it is signed", async () => {
+      await setOracle(WEI_PER_BYTE);
+      const start = await usedMicros(root);
+      const id = await whileNothingIsSigned(async () => {
+        const sent = sendIdOf(await send());
+        await setOracle(10n ** 15n);
+        return sent;
+      });
+      const status = await sendStatus(root, id);
+      await node.call("evm_setAutomine", true);
+      assert.equal(status.txStatus, "FAILED", JSON.stringify(status));
+      assert.match(
+        status.txError,
+        /could cost [\d.]+ of its native asset in fees, and this service offers 0\.1 at most/,
+      );
+      assert.equal(await usedMicros(root), start);
+      await setOracle(WEI_PER_BYTE);
+      await includedHash(root, sendIdOf(await send()));
+    });
+
+    it("includes the fee of its operator, for all the gas at first and for what was used in the end", async () => {
+      const operator = { weiPerGas: 10n ** 9n, constant: 10n ** 13n };
+      const start = await usedMicros(root);
+      await node.call("evm_setAutomine", false);
+      const counts: bigint[] = [];
+      const ids: string[] = [];
+      for (const each of [undefined, operator]) {
+        await setOracle(WEI_PER_BYTE, each);
+        ids.push(sendIdOf(await send()));
+        counts.push((await usedMicros(root)) - start);
+      }
+      const [without = 0n, both = 0n] = counts;
+      isAbout(both - 2n * without, microUsd(300_000n * operator.weiPerGas + operator.constant));
+      // The scalar is in hundreds of wei for a unit of gas since Jovian.
+      const hex = (value: bigint) => `0x${value.toString(16)}`;
+      const scalar = operator.weiPerGas / 100n;
+      const fees = { l1Fee: "0x1", operatorFeeScalar: hex(scalar), operatorFeeConstant: hex(operator.constant) };
+      await receiptsSay({ ...fees, daFootprintGasScalar: "0x190" });
+      await node.call("evm_setAutomine", true);
+      let paid = 0n;
+      for (const id of ids) {
+        const receipt = (await node.receipt(await includedHash(root, id, node))) as unknown as Json;
+        const gas = BigInt(receipt.gasUsed);
+        paid += microUsd(gas * (BigInt(receipt.effectiveGasPrice) + operator.weiPerGas) + operator.constant + 1n);
+      }
+      assert.equal((await usedMicros(root)) - start, paid);
+      front.when("eth_getTransactionReceipt", "pass on");
     });
 
     it("is asked of the oracle for no less than what is sent", async () => {
