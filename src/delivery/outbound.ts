@@ -36,6 +36,8 @@ export interface OutboundRequest {
   timeoutMs: number;
   /** The rest of a longer body is not read. */
   maxResponseBytes: number;
+  /** Receives the body of an answer with status 200 piece by piece; `body` stays empty. Nothing is read meanwhile. Must not fail. */
+  into?: (piece: Buffer) => Promise<void>;
 }
 
 export interface OutboundAnswer {
@@ -204,7 +206,7 @@ function createExchange(url: URL, request: OutboundRequest, agents: Agents): Exc
       watchStage(outgoing, url, (reached) => {
         stage = reached;
       });
-      receive(outgoing, request.maxResponseBytes).then(resolve, give);
+      receive(outgoing, request).then(resolve, give);
     } catch (error) {
       give(error);
     }
@@ -242,10 +244,14 @@ function watchStage(outgoing: http.ClientRequest, url: URL, reached: (stage: Sta
   outgoing.once("response", () => reached("body"));
 }
 
-/** The answer with its body cut off at `maxBytes`. Cutting destroys the connection. */
-function receive(outgoing: http.ClientRequest, maxBytes: number): Promise<Omit<OutboundAnswer, "durationMs">> {
+/** The answer with its body cut off at `maxResponseBytes`. Cutting destroys the connection. */
+function receive(
+  outgoing: http.ClientRequest,
+  { maxResponseBytes, into }: Pick<OutboundRequest, "maxResponseBytes" | "into">,
+): Promise<Omit<OutboundAnswer, "durationMs">> {
   return new Promise((resolve, reject) => {
-    const sink = createSink(maxBytes);
+    const sink = createSink(maxResponseBytes);
+    let left = maxResponseBytes;
     outgoing.on("error", reject);
     outgoing.on("upgrade", (_, socket) => {
       socket.destroy();
@@ -257,11 +263,25 @@ function receive(outgoing: http.ClientRequest, maxBytes: number): Promise<Omit<O
         resolve({ status, headers: plainHeaders(headers), body: sink.bytes(), truncated });
       };
       response.on("error", reject);
-      response.on("end", () => finish(false));
+      // A response may end while its last piece is still being taken.
+      let taken = Promise.resolve();
+      response.on("end", () => void taken.then(() => finish(false), reject));
       response.on("data", (chunk: Buffer) => {
-        if (sink.add(chunk)) return;
-        finish(true);
-        response.destroy();
+        const part = chunk.subarray(0, left);
+        left -= part.length;
+        const goOn = () => {
+          if (part.length === chunk.length) return response.resume();
+          finish(true);
+          return response.destroy();
+        };
+        if (into && response.statusCode === 200) {
+          response.pause();
+          taken = into(part);
+          taken.then(goOn, reject);
+        } else {
+          sink.add(part);
+          goOn();
+        }
       });
     });
   });
@@ -275,16 +295,14 @@ function plainHeaders(headers: http.IncomingHttpHeaders): Record<string, string>
 }
 
 /**
- * Keeps the first `maxBytes` bytes. They are copied, so that a body that arrives byte by byte takes no more memory than one that arrives at
+ * Keeps up to `maxBytes` bytes. They are copied, so that a body that arrives byte by byte takes no more memory than one that arrives at
  * once.
  */
 function createSink(maxBytes: number) {
   let kept = Buffer.alloc(0);
   let length = 0;
   return {
-    /** False once a chunk does not fit. */
-    add(chunk: Buffer): boolean {
-      const part = chunk.subarray(0, maxBytes - length);
+    add(part: Buffer): void {
       const needed = length + part.length;
       if (needed > kept.length) {
         const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, 2 * kept.length)));
@@ -293,7 +311,6 @@ function createSink(maxBytes: number) {
       }
       part.copy(kept, length);
       length = needed;
-      return part.length === chunk.length;
     },
     bytes: () => kept.subarray(0, length),
   };

@@ -241,6 +241,15 @@ function pathTo(place: Place | undefined): string {
   return steps.reverse().join(".");
 }
 
+/**
+ * Whether a value from `JSON.parse` has at most `MAX_JSON_DEPTH` levels. `JSON.stringify` and a reviver use the stack, which thousands of
+ * levels exceed; `JSON.parse` alone does not.
+ */
+export function isShallow(value: unknown, levels = MAX_JSON_DEPTH): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((part) => isShallow(part, levels - 1));
+}
+
 /** Text from a client, made safe for an error message. */
 export function printable(text: string): string {
   const shown = text.length > 64 ? `${text.slice(0, 64)}…` : text;

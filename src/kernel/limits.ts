@@ -784,6 +784,8 @@ export const MAX_IMAGE_MANIFEST_BYTES = 4 * 1024 * 1024;
 /** Bytes in a layer of an image, compressed and unpacked. */
 export const MAX_IMAGE_LAYER_BYTES = 128 * 1024 * 1024;
 export const MAX_UNPACKED_LAYER_BYTES = 1024 * 1024 * 1024;
+/** Layers that are unpacked at one time, one for each parent with its sub-organizations. Each may hold a program in memory. */
+export const MAX_UNPACKED_AT_ONCE = 2;
 /** Layers of an image. */
 export const MAX_IMAGE_LAYERS = 127;
 /** Bytes in the program file that is extracted from an image. */

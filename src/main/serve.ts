@@ -132,7 +132,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const clock = options.clock ?? agreed.now;
   const { runner: runnerKind, ...tvc } = config.tvc;
   const outbound = options.outbound ?? createOutboundClient({ allowPrivateNetworks });
-  const images = createImages({ outbound, plainLoopback: allowPrivateNetworks });
+  const images = createImages({ outbound, plainLoopback: allowPrivateNetworks, directory: tvc.directory });
   const runner = runnerKind && new LocalRunner(tvc, logger);
   const keeper = runner && new Keeper({ ...tvc, database, runner, images, signer, clock, log: logger });
   const ingress = runner && new Ingress({ ...tvc, database, runner, log: logger });

@@ -3,14 +3,25 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/log.ts";
 
 import { type Chain, type ChainFamily, familyOf } from "./families.ts";
-import { AnswerTooLarge, callJsonRpc, type Endpoint, endpointOf, NodeFailure, type RpcAnswer } from "./json-rpc.ts";
+import {
+  AnswerTooLarge,
+  callJsonRpc,
+  type Endpoint,
+  endpointOf,
+  NodeFailure,
+  type RpcAnswer,
+  speakable,
+} from "./json-rpc.ts";
 
 /** A call, and how to read its answer. */
 export interface RpcCall<T> {
   method: string;
   params: readonly unknown[];
-  /** Reads the answer. Undefined if it cannot be used, and another node may give a better one. */
-  read: (answer: RpcAnswer) => T | undefined;
+  /**
+   * Reads the answer. Undefined if it cannot be used, and another node may give a better one. `shown` gives a text of the node in a form
+   * that callers may see; an error's message has it already.
+   */
+  read: (answer: RpcAnswer, shown: (text: string) => string) => T | undefined;
   /**
    * The largest answer in bytes, for calls that may be large or expensive, such as whole blocks. A failure of such a call does not count
    * against the node, which continues to serve other calls. A larger answer throws AnswerTooLarge.
@@ -86,7 +97,7 @@ export class ChainNode {
     try {
       if (this.#status !== "ready" && !(await this.check())) return { problem: this.problem };
       const answer = await this.#call(call);
-      const meaning = read(answer);
+      const meaning = read(answer, (text) => speakable(text, this.#endpoint.url));
       if (meaning !== undefined) return { meaning };
       return { problem: `${this.host} answered ${method} with ${described(answer)}` };
     } catch (error) {

@@ -18,13 +18,15 @@ it("receipts are not asked for any further once one cannot be had", async () => 
   const block = { number: "0x7", timestamp: "0x1", hash: blockHash, parentHash: word(2), gasUsed: "0x1", transactions };
   const asked: string[] = [];
   const call: EvmNodes["call"] = async (_chain, { method, params, read, readTooLarge }) => {
-    if (method === "eth_getBlockByNumber") return read({ result: block }) ?? assert.fail("half a block");
+    if (method === "eth_getBlockByNumber") return read({ result: block }, String) ?? assert.fail("half a block");
     if (method === "eth_getBlockReceipts") return readTooLarge?.() ?? assert.fail("a bound");
     asked.push(String(params[0]));
     if (asked.length === 1) throw new Error("no node has it");
     await setImmediate();
     const [transactionHash] = params;
-    return read({ result: { blockHash, transactionHash, gasUsed: "0x1", logs: [] } }) ?? assert.fail("no receipt");
+    return (
+      read({ result: { blockHash, transactionHash, gasUsed: "0x1", logs: [] } }, String) ?? assert.fail("no receipt")
+    );
   };
   const nodes = { call } as EvmNodes;
   await assert.rejects(blockAt(nodes, "eip155:1", 7, { traces: false }), /no node has it/);

@@ -10,7 +10,7 @@ import {
 } from "../kernel/limits.ts";
 import { sharedAnswer } from "../kernel/shared-answer.ts";
 import { rollupFeesIn } from "./evm-rollup-fees.ts";
-import { membersOf } from "./hex-values.ts";
+import { addressIn, hashIn, membersOf } from "./hex-values.ts";
 import { type RpcError, resultOf } from "./json-rpc.ts";
 import type { EvmNodes } from "./pool.ts";
 
@@ -194,7 +194,7 @@ export async function receiptOf(nodes: EvmNodes, chain: EvmChain, hash: string):
       if (answer.result === null) return {};
       const blockNumber = numberOf(memberOf(answer.result, "blockNumber"));
       const status = quantityOf(memberOf(answer.result, "status"));
-      const isOurs = String(memberOf(answer.result, "transactionHash")).toLowerCase() === hash;
+      const isOurs = hashIn(memberOf(answer.result, "transactionHash")) === hash;
       if (blockNumber === undefined || status === undefined || !isOurs) return undefined;
       const fee = feeIn(answer.result);
       return { receipt: { blockNumber, isSuccess: status === 1n, ...(fee === undefined ? {} : { fee }) } };
@@ -265,11 +265,10 @@ const hashInBlock = (
         const transactions = memberOf(resultOf(answer), "transactions");
         if (!Array.isArray(transactions)) return undefined;
         const found = transactions.find(
-          (one) =>
-            String(memberOf(one, "from")).toLowerCase() === address && numberOf(memberOf(one, "nonce")) === nonce,
+          (one) => addressIn(memberOf(one, "from")) === address && numberOf(memberOf(one, "nonce")) === nonce,
         );
-        const hash = memberOf(found, "hash");
-        return typeof hash === "string" ? { hash: hash.toLowerCase() } : {};
+        const hash = hashIn(memberOf(found, "hash"));
+        return hash === undefined ? {} : { hash };
       },
     })
     .then(({ hash }) => hash);

@@ -65,10 +65,14 @@ export const simulate = (
     ],
     maxAnswerBytes: MAX_NODE_ANSWER_BYTES,
     readTooLarge: () => TOO_MUCH,
-    read: (answer) => resultsIn(answer, calls.length),
+    read: (answer, shown) => resultsIn(answer, calls.length, shown),
   });
 
-function resultsIn(answer: RpcAnswer, count: number): Simulated[] | { revert: Revert } | undefined {
+function resultsIn(
+  answer: RpcAnswer,
+  count: number,
+  shown: (text: string) => string,
+): Simulated[] | { revert: Revert } | undefined {
   if ("error" in answer) {
     const { message } = answer.error;
     return FAILS.test(message) ? { revert: { message, data: "0x" } } : undefined;
@@ -77,7 +81,7 @@ function resultsIn(answer: RpcAnswer, count: number): Simulated[] | { revert: Re
   const { calls } = membersOf(block);
   if (others.length > 0 || !isList(calls) || calls.length !== count) return undefined;
   if (calls.some(hasTooManyLogs)) return TOO_MUCH;
-  return listIn(calls, simulatedIn);
+  return listIn(calls, (call) => simulatedIn(call, shown));
 }
 
 function hasTooManyLogs(call: unknown): boolean {
@@ -85,7 +89,10 @@ function hasTooManyLogs(call: unknown): boolean {
   return isList(logs) && logs.length > MAX_SWAP_LOGS;
 }
 
-function simulatedIn({ status, returnData, logs, error }: Members): Simulated | undefined {
+function simulatedIn(
+  { status, returnData, logs, error }: Members,
+  shown: (text: string) => string,
+): Simulated | undefined {
   const answer = bytesIn(returnData);
   if (answer === undefined) return undefined;
   if (integerIn(status) !== 1n) {
@@ -93,7 +100,7 @@ function simulatedIn({ status, returnData, logs, error }: Members): Simulated | 
     const reason = bytesIn(data) ?? answer;
     return {
       revert: {
-        message: typeof message === "string" ? message : "execution reverted",
+        message: typeof message === "string" ? shown(message) : "execution reverted",
         data: reason.slice(0, 2 + 2 * MAX_REVERT_BYTES),
       },
     };

@@ -1,5 +1,6 @@
 import { parseJsonObject } from "../crypto/json-object.ts";
 import { type OutboundClient, OutboundError, type OutboundErrorKind, type Stage } from "../delivery/outbound.ts";
+import { isShallow } from "../kernel/json.ts";
 import { MAX_NODE_ANSWER_BYTES, NODE_TIMEOUT_MS } from "../kernel/limits.ts";
 
 /** JSON-RPC 2.0 over HTTP, one call per request. */
@@ -11,7 +12,7 @@ export interface RpcError {
   code: number;
   /** The node's message, shortened and without the secrets of its URL. */
   message: string;
-  /** The node's additional data, also without those secrets. */
+  /** The node's additional data, also without those secrets. Left out if it is nested too deeply. */
   data?: unknown;
 }
 
@@ -123,7 +124,11 @@ function answerOf({ id, result, error }: Record<string, unknown>, url: string): 
     // The error for a request that the node could not parse has no id (JSON-RPC 2.0, section 5).
     if ((id === 1 || id === null) && typeof code === "number" && typeof message === "string") {
       return {
-        error: { code, message: speakable(message, url), ...(data === undefined ? {} : { data: openData(data, url) }) },
+        error: {
+          code,
+          message: speakable(message, url),
+          ...(data !== undefined && isShallow(data) ? { data: openData(data, url) } : {}),
+        },
       };
     }
   } else if (id === 1 && result !== undefined) {
@@ -132,8 +137,8 @@ function answerOf({ id, result, error }: Record<string, unknown>, url: string): 
   return refuse();
 }
 
-/** A node's message in a form that callers may see: one line, without any part of the URL that could be a key. */
-function speakable(message: string, url: string): string {
+/** A node's text in a form that callers may see: one line, without any part of the URL that could be a key. */
+export function speakable(message: string, url: string): string {
   const line = withoutSecrets(message, url)
     .toWellFormed()
     .replace(/\p{Cc}+/gu, " ")

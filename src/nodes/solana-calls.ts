@@ -1,4 +1,5 @@
 import { isHash, type SolanaChain } from "../chains/solana/networks.ts";
+import { isShallow } from "../kernel/json.ts";
 import {
   KEPT_BLOCKHASH_MS,
   MAX_FAILURE_JSON_LENGTH,
@@ -377,8 +378,8 @@ const boundedLogs = (logs: readonly unknown[]): string[] =>
 /** Undefined if there is nothing, or too much. */
 function jsonOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
-  const json = JSON.stringify(value);
-  return json.length <= MAX_FAILURE_JSON_LENGTH ? json : undefined;
+  const json = isShallow(value) ? JSON.stringify(value) : undefined;
+  return json !== undefined && json.length <= MAX_FAILURE_JSON_LENGTH ? json : undefined;
 }
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");

@@ -250,6 +250,31 @@ test("a body is cut exactly behind maxResponseBytes, whatever its framing", asyn
   }
 });
 
+test("a body is handed on piece by piece, no faster than it is taken, and only that of status 200", async (t) => {
+  const large = Buffer.alloc(3_000_000, "abcdefg");
+  const { port } = await httpServer(t, (request, response) => {
+    response.writeHead(request.url === "/other" ? 203 : 200).end(large);
+  });
+  const { get } = clientOf(t);
+  for (const maxResponseBytes of [large.length, large.length - 1]) {
+    const pieces: Buffer[] = [];
+    let taking = 0;
+    const into = async (piece: Buffer) => {
+      assert.equal(++taking, 1, "one at a time");
+      await nextTurn();
+      pieces.push(piece);
+      taking--;
+    };
+    const answer = await get(`http://127.0.0.1:${port}/`, { maxResponseBytes, into });
+    assert.deepEqual([answer.body.length, answer.truncated], [0, maxResponseBytes < large.length]);
+    assert.ok(Buffer.concat(pieces).equals(large.subarray(0, maxResponseBytes)));
+    assert.ok(pieces.length > 1);
+  }
+  const into = () => assert.fail("another status");
+  const other = await get(`http://127.0.0.1:${port}/other`, { maxResponseBytes: 2 ** 22, into });
+  assert.ok(other.body.equals(large));
+});
+
 test("a large body under the limit arrives whole", async (t) => {
   const large = Buffer.alloc(3_000_000, "abcdefg");
   const { port } = await httpServer(t, (_, response) => response.end(large));

@@ -172,7 +172,7 @@ onEachEngine("pull secrets", (server) => {
         logsOf: async () => [],
         close: async () => {},
       },
-      images: createImages({ outbound, plainLoopback: true }),
+      images: createImages({ outbound, plainLoopback: true, directory }),
       directory,
       clock: Date.now,
       log: createLogger("fatal"),

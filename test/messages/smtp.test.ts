@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import type { MailMessage } from "../../src/providers/mail/mailer.ts";
 import { createSmtpMailer, idInReply, parseSmtpUrl, type SmtpServer } from "../../src/providers/mail/smtp.ts";
 import { type MailServer, startMailServer } from "../support/mail-server.ts";
+import { until } from "../support/until.ts";
 
 const rules = { from: { address: "keys@service.example", name: "Keys" }, domains: ["app.example"] };
 const deadlines = { connectionMs: 1000, silenceMs: 500, wholeMessageMs: 1500 };
@@ -19,6 +22,7 @@ const mail = (more: Partial<MailMessage> = {}): MailMessage => ({
   subject: "Your code",
   text: "Code 123456\n",
   html: "<p>Code 123456</p>",
+  secrets: ["123456"],
   ...more,
 });
 
@@ -116,6 +120,41 @@ describe("mail over SMTP", () => {
     server.refuseRecipients(undefined);
   });
 
+  it("has its secrets in no reason, also where that is cut off", async () => {
+    for (const code of [451, 550]) {
+      for (let room = 280; room < 300; room++) {
+        // The reply begins with its code and a space.
+        server.refuseRecipients({ code, text: `${"x".repeat(room - 4)}123456 is in it` });
+        const { outcome } = await send(mail());
+        const told = JSON.stringify(outcome);
+        assert.match(told, /xxx\*/, told);
+        assert.ok(!told.includes("1234") && !/x[1-6]/.test(told), told);
+      }
+    }
+    server.refuseRecipients(undefined);
+  });
+
+  it("has the password of the mail server in no reason", async () => {
+    const password = "opens-the-mail";
+    const asking = createServer((socket) => {
+      socket.on("error", () => socket.destroy());
+      socket.write("220 mail\r\n");
+      socket.on("data", (bytes) => {
+        const line = bytes.toString();
+        if (/^EHLO/i.test(line)) socket.write("250-mail\r\n250 AUTH PLAIN\r\n");
+        else socket.write(`535 5.7.8 not with ${password}, nor ${line.split(" ")[2]}\r\n`);
+      });
+    });
+    asking.listen(0, "127.0.0.1");
+    await once(asking, "listening");
+    const { port } = asking.address() as AddressInfo;
+    const outcome = await mailerOf(`smtp://user:${password}@127.0.0.1:${port}`).send(mail());
+    assert.equal(outcome.result, "deferred");
+    assert.match((outcome as { reason: string }).reason, /not with \*\*\*, nor \*\*\*/);
+    asking.close();
+    await once(asking, "close");
+  });
+
   it("waits when nobody listens", async () => {
     const closed = await startMailServer();
     await closed.close();
@@ -141,6 +180,37 @@ describe("mail over SMTP", () => {
     assert.deepEqual(passwords, []);
     await asking.close();
   });
+});
+
+function flood(socket: Socket, text: string): void {
+  const bytes = Buffer.from(text.repeat(Math.ceil(65_536 / text.length)));
+  const more = () => {
+    while (!socket.destroyed && socket.write(bytes));
+  };
+  socket.on("drain", more);
+  more();
+}
+
+describe("mail over TLS", () => {
+  const pem = (name: string) => readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url), "utf8");
+  const known = getCACertificates("default");
+  after(() => setDefaultCACertificates(known));
+
+  for (const secure of [true, false]) {
+    it(`arrives where ${secure ? "TLS comes first" : "the server offers STARTTLS"}, if its certificate is trusted`, async () => {
+      const options = { secure, key: pem("key"), cert: pem("valid"), disabledCommands: [] };
+      const server = await startMailServer(options);
+      const url = secure ? server.url.replace("smtp:", "smtps:") : server.url;
+      setDefaultCACertificates(known);
+      const refused = await mailerOf(url).send(mail());
+      assert.equal(refused.result, "deferred");
+      assert.match((refused as { reason: string }).reason, /certificate/);
+      setDefaultCACertificates([...known, pem("valid")]);
+      assert.equal((await mailerOf(url).send(mail())).result, "accepted");
+      assert.equal(server.caught.length, 1);
+      await server.close();
+    });
+  }
 });
 
 describe("an SMTP server that does not behave", () => {
@@ -171,6 +241,22 @@ describe("an SMTP server that does not behave", () => {
       socket.write("220 hello\r\n");
       socket.on("data", () => socket.write(`250-${"x".repeat(100_000)}\r\n`));
     },
+    "sends empty lines without end": (socket) => {
+      socket.write("220 hello\r\n");
+      socket.once("data", () => flood(socket, "\r\n"));
+    },
+    "sends replies that nobody waits for without end": (socket) => {
+      socket.write("220 hello\r\n");
+      socket.once("data", () => flood(socket, "250 yes\r\n".repeat(2) + "\r\n".repeat(1000)));
+    },
+    "offers TLS and has none": (socket) => {
+      socket.write("220 hello\r\n");
+      socket.on("data", (bytes) => {
+        const text = bytes.toString();
+        if (text.startsWith("EHLO")) socket.write("250-hello\r\n250 STARTTLS\r\n");
+        else socket.write("220 go on\r\n");
+      });
+    },
     "hangs up on the mail": (socket) => {
       socket.write("220 hello\r\n");
       socket.on("data", (bytes) => (/^DATA/.test(bytes.toString()) ? socket.destroy() : socket.write("250 yes\r\n")));
@@ -179,6 +265,10 @@ describe("an SMTP server that does not behave", () => {
       socket.write("220 hello\r\n");
       socket.on("data", () => socket.write("999 \u0000\u0007what\r\n"));
     },
+  };
+  const reasons: Record<string, RegExp> = {
+    "drips its answer without end": /did not finish within 1\.5 s/,
+    "sends empty lines without end": /sent more than 262144 bytes/,
   };
   for (const [name, lie] of Object.entries(liars)) {
     it(`and ${name} is given up`, async () => {
@@ -193,8 +283,10 @@ describe("an SMTP server that does not behave", () => {
       const { port } = server.address() as AddressInfo;
       const outcome = await mailerOf(`smtp://127.0.0.1:${port}`).send(mail());
       assert.equal(outcome.result, "deferred");
-      assert.match((outcome as { reason: string }).reason, /^[\x20-\x7e]{1,300}$/);
-      for (const socket of open) socket.destroy();
+      const { reason } = outcome as { reason: string };
+      assert.match(reason, /^[\x20-\x7e]{1,300}$/);
+      if (name in reasons) assert.match(reason, reasons[name] as RegExp);
+      await until(() => open.size === 0, "the end of the connection");
       server.close();
       await once(server, "close");
     });

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,6 +12,8 @@ export interface RegistryOfTests {
   requests: string[];
   /** Stores a layer or configuration; its digest. */
   blob(bytes: Buffer): string;
+  /** What was stored under this digest. */
+  blobOf(digest: string): Buffer;
   /** Stores a manifest, with a tag if one is given; its digest. */
   manifest(repository: string, document: object, tag?: string): string;
   /** What it answers to paths that hold this from now on, in place of its own answer. */
@@ -52,6 +55,7 @@ async function startRegistry(): Promise<RegistryOfTests> {
       blobs.set(digestOf(bytes), bytes);
       return digestOf(bytes);
     },
+    blobOf: (digest) => blobs.get(digest) ?? assert.fail(`no ${digest}`),
     manifest(repository, document, tag) {
       const bytes = Buffer.from(JSON.stringify(document));
       const { mediaType: type = "" } = document as { mediaType?: string };

@@ -39,9 +39,9 @@ export const sendMail = job({
       case "accepted":
         return accepted(context, outcome, { startedAt, queuedAt: mail.created_at });
       case "bounced":
-        return bounced(context, outcome.identity, "Permanent", withoutSecret(context, outcome.diagnosticCode));
+        return bounced(context, outcome.identity, "Permanent", outcome.diagnosticCode);
       case "deferred":
-        return deferred(context, withoutSecret(context, outcome.reason));
+        return deferred(context, outcome.reason);
     }
   },
 });
@@ -53,7 +53,8 @@ async function rendered({ payload, secret, mailTemplates }: Context): Promise<Ma
   const found = await mailTemplates.find({ kind, ...(templateId ? { templateId } : {}) }, facts);
   if ("problem" in found) return found;
   const { subject, text, html } = fillAll(found.template, facts);
-  return { id: payload.id, to, ...senderIn(secret), subject, text, html };
+  const secrets = [secret.secret, encodeURIComponent(secret.secret)];
+  return { id: payload.id, to, ...senderIn(secret), subject, text, html, secrets };
 }
 
 function accepted(
@@ -68,7 +69,7 @@ function accepted(
       await record(tx, context, identity, { eventType: "Send", occurredAt: startedAt, details: {} });
       if (!context.mailer.acceptanceIsDelivery) return;
       const details = {
-        deliverySmtpResponse: withoutSecret(context, reply),
+        deliverySmtpResponse: reply,
         deliveryProcessingTimeMillis: String(Math.max(0, now - queuedAt)),
       };
       // Always later than the Send event, even if the clock shows the same millisecond or was set back.
@@ -127,12 +128,6 @@ async function record(
     .execute();
   await recordEvent(tx, { ...event, organizationId, mailId, messageId, from, to, now: clock() });
 }
-
-/** Removes the secret from a text that a mail server wrote: it could repeat in its reply what it was sent. */
-const withoutSecret = ({ secret: { secret } }: Context, text: string): string =>
-  [secret, encodeURIComponent(secret)]
-    .filter((part) => part !== "")
-    .reduce((kept, part) => kept.replaceAll(part, "…"), text);
 
 /** Skips deleted organizations, whose mails may not be erased yet. */
 const selectMail = prepared<{ organizationId: string; id: string }>()((db, { organizationId, id }) =>

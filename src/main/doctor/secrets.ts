@@ -1,3 +1,4 @@
+import { loginSecrets } from "../../providers/mail/smtp.ts";
 import { hostsIn } from "../../storage/postgres-urls.ts";
 import type { Config } from "../config.ts";
 
@@ -13,12 +14,10 @@ export function withoutSecrets(text: string, config: Config): string {
 }
 
 function secretsOf({ rootKeyPassphrase, databaseUrl, messages, turnstile, swaps, audit }: Config): string[] {
-  const { auth } = messages.smtp ?? {};
   const { sms } = messages;
   const plain = [
     rootKeyPassphrase,
     passwordIn(databaseUrl),
-    auth?.pass,
     sms.by === "twilio" ? sms.account.authToken : undefined,
     sms.by === "gateway" ? sms.url : undefined,
     turnstile?.secret,
@@ -26,8 +25,7 @@ function secretsOf({ rootKeyPassphrase, databaseUrl, messages, turnstile, swaps,
     audit?.https?.token,
   ].filter((secret) => secret !== undefined && secret.length >= SHORTEST) as string[];
   const base64 = (value: string) => Buffer.from(value).toString("base64");
-  // AUTH PLAIN sends user and password in one Base64 text.
-  const login = auth ? [base64(`\0${auth.user}\0${auth.pass}`)] : [];
+  const login = loginSecrets(messages.smtp?.auth).filter((secret) => secret.length >= SHORTEST);
   // The longest first, because one may be part of another.
   return [...login, ...plain.flatMap((secret) => [secret, encodeURIComponent(secret), base64(secret)])].sort(
     (one, other) => other.length - one.length,

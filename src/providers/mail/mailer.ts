@@ -10,6 +10,8 @@ export interface MailMessage {
   subject: string;
   text: string;
   html: string;
+  /** Texts in it that are for its recipient alone. They are removed from what servers answer. */
+  secrets: readonly string[];
 }
 
 /** A sender that a request names. */
@@ -27,7 +29,7 @@ export interface MailIdentity {
   messageId: string;
 }
 
-/** The result of one attempt. Texts from servers are shortened to one printable line. */
+/** The result of one attempt. Texts from servers are shortened to one printable line without secrets. */
 export type MailOutcome =
   /** The server has accepted the mail. */
   | { result: "accepted"; identity: MailIdentity; reply: string }
@@ -52,9 +54,14 @@ export const INVALID_ADDRESS = "553 5.1.3 the address is not valid";
 
 const MAX_REPLY_LENGTH = 300;
 
-/** Text of others as one line of printable ASCII, shortened. */
-export const printableLine = (text: string): string =>
-  text
-    .replace(/[^\x20-\x7e]+/g, " ")
-    .trim()
+/** Shorter secrets could match parts of ordinary words. */
+const SHORTEST_SECRET = 4;
+
+/** Text of others as one line of printable ASCII, without these secrets, which they may repeat; then shortened. */
+export const printableLine = (text: string, secrets: readonly string[]): string =>
+  secrets
+    .filter((secret) => secret.length >= SHORTEST_SECRET)
+    // The longest first, because one may be part of another.
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((open, secret) => open.replaceAll(secret, "***"), text.replace(/[^\x20-\x7e]+/g, " ").trim())
     .slice(0, MAX_REPLY_LENGTH);

@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { composed, identityOf } from "./compose.ts";
 import { INVALID_ADDRESS, type Mailer, printableLine } from "./mailer.ts";
 import { isMailbox, type SenderRules } from "./sender.ts";
@@ -20,6 +21,9 @@ export interface SmtpDeadlines {
 
 const DEADLINES: SmtpDeadlines = { connectionMs: 10_000, silenceMs: 15_000, wholeMessageMs: 45_000 };
 const MAX_REPLY_BYTES = 64 * 1024;
+/** Bytes that a server may send altogether, TLS included. A real one sends some thousands. */
+const MAX_RECEIVED_BYTES = 256 * 1024;
+const COUNT_EVERY_MS = 50;
 
 export interface SmtpMailerOptions {
   server: SmtpServer;
@@ -63,30 +67,57 @@ export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
   const closing = new AbortController();
   return {
     acceptanceIsDelivery,
-    close: async () => closing.abort(),
+    close: async () => closing.abort(new Error("it was given up because this service is stopping")),
     identify: (message) => identityOf(message, rules),
     async send(message) {
       const identity = identityOf(message, rules);
       if (!isMailbox(message.to)) return { result: "bounced", identity, diagnosticCode: INVALID_ADDRESS };
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlines.wholeMessageMs)]);
+      const secrets = [...message.secrets, ...loginSecrets(server.auth)];
+      const bounds = boundsOf(deadlines.wholeMessageMs);
+      const signal = AbortSignal.any([closing.signal, bounds.signal]);
       try {
-        const transport = await transportTo(server, deadlines);
+        const transport = await transportTo(server, deadlines, bounds.socket);
         const { response } = await transport.sendMail({ ...composed(message, rules), signal });
-        const reply = printableLine(response);
+        const reply = printableLine(response, secrets);
         const messageId = idInReply(reply) ?? identity.messageId;
         return { result: "accepted", identity: { ...identity, messageId }, reply };
       } catch (error) {
-        return { identity, ...refusalOf(error as SmtpError) };
+        return { identity, ...refusalOf((signal.aborted ? signal.reason : error) as SmtpError, secrets) };
+      } finally {
+        bounds.end();
       }
     },
   };
 }
 
-async function transportTo(server: SmtpServer, deadlines: Omit<SmtpDeadlines, "wholeMessageMs">) {
+/**
+ * The bounds on a whole conversation. The client bounds each step and each reply only, and keeps any number of empty lines and of replies
+ * that it did not wait for.
+ */
+function boundsOf(wholeMs: number) {
+  const socket = new Socket();
+  const givenUp = new AbortController();
+  const giveUp = (reason: string) => givenUp.abort(new Error(reason));
+  const deadline = setTimeout(() => giveUp(`the server did not finish within ${wholeMs / 1000} s`), wholeMs);
+  const count = setInterval(() => {
+    if (socket.bytesRead > MAX_RECEIVED_BYTES) giveUp(`the server sent more than ${MAX_RECEIVED_BYTES} bytes`);
+  }, COUNT_EVERY_MS);
+  return {
+    socket,
+    signal: givenUp.signal,
+    end() {
+      clearTimeout(deadline);
+      clearInterval(count);
+    },
+  };
+}
+
+async function transportTo(server: SmtpServer, deadlines: Omit<SmtpDeadlines, "wholeMessageMs">, socket: Socket) {
   // Loaded with the first mail, because its modules are slow to load at startup.
   const { createTransport } = await import("nodemailer");
   return createTransport({
     ...server,
+    socket,
     requireTLS: server.auth !== undefined && !server.secure && !isThisMachine(server.host),
     connectionTimeout: deadlines.connectionMs,
     greetingTimeout: deadlines.silenceMs,
@@ -103,16 +134,29 @@ async function transportTo(server: SmtpServer, deadlines: Omit<SmtpDeadlines, "w
 
 /** Connects and logs in without sending a mail. Resolves to the problem, in the server's words if it reports any. */
 export async function smtpProblem(server: SmtpServer, stepMs: number): Promise<string | undefined> {
-  const transport = await transportTo(server, { connectionMs: stepMs, silenceMs: stepMs });
+  const { socket, signal, end } = boundsOf(DEADLINES.wholeMessageMs);
+  const transport = await transportTo(server, { connectionMs: stepMs, silenceMs: stepMs }, socket);
+  signal.addEventListener("abort", () => socket.destroy(signal.reason));
   try {
     await transport.verify();
     return undefined;
   } catch (error) {
-    const { response, message } = error as SmtpError;
-    return printableLine(response ?? message);
+    const { response, message } = (signal.aborted ? signal.reason : error) as SmtpError;
+    return printableLine(response ?? message, loginSecrets(server.auth));
   } finally {
+    end();
+    socket.destroy();
     transport.close();
   }
+}
+
+/** The forms in which a server is sent a password, and may repeat it. */
+export function loginSecrets(auth: SmtpServer["auth"]): string[] {
+  if (!auth) return [];
+  const { user, pass } = auth;
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  // AUTH PLAIN sends user and password in one Base64 text.
+  return [base64(`\0${user}\0${pass}`), base64(pass), encodeURIComponent(pass), pass];
 }
 
 const isThisMachine = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
@@ -123,12 +167,12 @@ type SmtpError = Error & { code?: string; responseCode?: number; permanent?: boo
  * The server's permanent rejection of this mail. Undefined for problems that say nothing about it: no connection, a failed login, an
  * invalid reply.
  */
-function refusalOf({ code, permanent, response, message }: SmtpError) {
+function refusalOf({ code, permanent, response, message }: SmtpError, secrets: readonly string[]) {
   const isAboutMail = code === "EENVELOPE" || code === "EMESSAGE";
   if (isAboutMail && permanent === true && response !== undefined) {
-    return { result: "bounced", diagnosticCode: printableLine(response) } as const;
+    return { result: "bounced", diagnosticCode: printableLine(response, secrets) } as const;
   }
-  return { result: "deferred", reason: printableLine(response ?? message) } as const;
+  return { result: "deferred", reason: printableLine(response ?? message, secrets) } as const;
 }
 
 // Amazon SES replies `250 Ok <id>`, Postfix `250 2.0.0 Ok: queued as <id>`, Exim `250 OK id=<id>`.

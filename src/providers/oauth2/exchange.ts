@@ -117,7 +117,7 @@ async function exchangeAt({ outbound, urls }: Oauth2Options, exchange: CodeExcha
   });
   if (granted.status !== 200) throw refusalOf(granted);
   const { access_token: accessToken, token_type: type } = objectIn(granted);
-  if (typeof accessToken !== "string" || !/^[\x21-\x7e]+$/.test(accessToken) || !/^bearer$/i.test(String(type))) {
+  if (typeof accessToken !== "string" || !/^[\x21-\x7e]+$/.test(accessToken) || !isBearer(type)) {
     throw new ExchangeProblem("provider", "it granted no bearer token");
   }
   const described = await ask(outbound, {
@@ -129,6 +129,8 @@ async function exchangeAt({ outbound, urls }: Oauth2Options, exchange: CodeExcha
   if (!person) throw new ExchangeProblem("provider", `it does not say who signed in (status ${described.status})`);
   return { person, accessToken };
 }
+
+const isBearer = (type: unknown): boolean => typeof type === "string" && /^bearer$/i.test(type);
 
 /** RFC 6749 section 2.3.1: both are form-encoded before they are joined. */
 function credentialsOf({ clientId, clientSecret }: CodeExchange): string {

@@ -1,15 +1,34 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
+import { syncBuiltinESMExports } from "node:module";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { gzipSync, zstdCompressSync } from "node:zlib";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import zlib, { constants, gzipSync, type ZstdOptions, zstdCompressSync } from "node:zlib";
 import { cpuOf, longestHold } from "../../../test/support/loop-hold.ts";
 import { digestOf, pushImage, type RegistryOfTests, registryOfTests, tarOf } from "../../../test/support/registry.ts";
+import { until } from "../../../test/support/until.ts";
 import { createOutboundClient, type OutboundClient } from "../../delivery/outbound.ts";
+import { MAX_IMAGE_READS } from "../../kernel/limits.ts";
 import { parseImageReference } from "./reference.ts";
 import { createImages, type Images } from "./registry.ts";
 import { normalPath } from "./tar.ts";
+
+const MIB = 1024 * 1024;
+const TAR = "application/vnd.oci.image.layer.v1.tar";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+/** Bytes of buffers that are in use. */
+const heldNow = (): number => {
+  collectGarbage();
+  return process.memoryUsage().arrayBuffers;
+};
 
 const OF = "an organization";
 const program = Buffer.from("a program\n".repeat(1000));
@@ -66,10 +85,12 @@ describe("images", () => {
   let outbound: OutboundClient;
   let registry: RegistryOfTests;
   let images: Images;
+  const directory = mkdtempSync(join(tmpdir(), "keystead-test-"));
+  after(() => rmSync(directory, { recursive: true }));
   before(async () => {
     outbound = createOutboundClient({ allowPrivateNetworks: true });
     registry = await registryOfTests();
-    images = createImages({ outbound, plainLoopback: true });
+    images = createImages({ outbound, plainLoopback: true, directory });
   });
   after(() => outbound.close());
 
@@ -187,7 +208,7 @@ describe("images", () => {
     const trusting = createOutboundClient({ allowPrivateNetworks: true, ca: cert });
     registry.answer("/v2/away/", (_, response) => response.writeHead(307, { location: `${origin}/x` }).end());
     try {
-      const own = createImages({ outbound: trusting, plainLoopback: true });
+      const own = createImages({ outbound: trusting, plainLoopback: true, directory });
       for (challenge of [`Bearer realm="${origin}/tokens",service="registry"`, 'Basic realm="registry"']) {
         for (const credential of [{ username: "puller", password: "a password" }, { token: "a-token" }]) {
           shown.length = 0;
@@ -206,7 +227,7 @@ describe("images", () => {
   });
 
   it("are asked for by https unless loopback registries may be plain, and never behind a redirect to plain HTTP", async () => {
-    const strict = createImages({ outbound, plainLoopback: false });
+    const strict = createImages({ outbound, plainLoopback: false, directory });
     await assert.rejects(strict.resolve(`${registry.host}/team/app:1`, OF), /./);
     registry.answer("/v2/leading/", (_, response) =>
       response.writeHead(302, { location: "http://example.com/x" }).end(),
@@ -220,6 +241,80 @@ describe("images", () => {
     );
     await assert.rejects(images.resolve(`${registry.host}/leading/app:1`, OF), /redirects too often/);
     registry.answer("/v2/leading/", undefined);
+  });
+
+  it("are not held in memory while they come, and leave no file", async (t) => {
+    t.after(() => registry.answer("/blobs/", undefined));
+    const large = layer(tarOf([{ name: "usr/bin/app", content: Buffer.alloc(96 * MIB, 1) }]), TAR);
+    const pushed = await push([large]);
+    const before = heldNow();
+    let finish = () => {};
+    const almostSent = new Promise<void>((resolve) => {
+      registry.answer("/blobs/", (request, response) => {
+        const bytes = registry.blobOf(request.url?.split("/").at(-1) ?? "");
+        response.writeHead(200, { "content-length": bytes.length });
+        response.write(bytes.subarray(0, -1), () => resolve());
+        finish = () => void response.end(bytes.subarray(-1));
+      });
+    });
+    const reading = read(pushed);
+    await almostSent;
+    const held = heldNow() - before;
+    assert.ok(held < 32 * MIB, `${held} bytes are held`);
+    assert.deepEqual(readdirSync(directory), []);
+    finish();
+    assert.equal((await reading).length, 96 * MIB);
+  });
+
+  it("are unpacked two at a time, however many organizations have theirs read", async (t) => {
+    const packed = zstdCompressSync(tarOf([{ name: "usr/bin/app", content: Buffer.alloc(4 * MIB, 2) }]));
+    const { byDigest: reference, digest } = await push([layer(packed, `${TAR}+zstd`)]);
+    let [open, most, count] = [0, 0, 0];
+    const create = zlib.createZstdDecompress;
+    t.mock.method(zlib, "createZstdDecompress", (options?: ZstdOptions) => {
+      most = Math.max(most, ++open);
+      count++;
+      return create(options).once("close", () => open--);
+    });
+    t.after(() => {
+      t.mock.restoreAll();
+      syncBuiltinESMExports();
+    });
+    syncBuiltinESMExports();
+    const reads = Array.from({ length: 8 }, async (_, index) => {
+      const read = await images.readFile({ reference, digest, path: "/usr/bin/app" }, `organization ${index}`);
+      assert.equal(read.length, 4 * MIB);
+    });
+    await Promise.all(reads);
+    assert.deepEqual({ most, count, open }, { most: 2, count: 8, open: 0 });
+  });
+
+  it("are read for others while some registries send no more", async (t) => {
+    t.after(() => registry.answer("/v2/stopped/app/blobs/", undefined));
+    const pushed = await pushImage([[entry]]);
+    const stopped = await pushImage([[entry]], { repository: "stopped/app" });
+    const hanging: ServerResponse[] = [];
+    registry.answer("/v2/stopped/app/blobs/", (_, response) => {
+      response.writeHead(200).write("x");
+      hanging.push(response);
+    });
+    const { byDigest: reference, digest } = stopped;
+    const path = "/usr/bin/app";
+    const others = Array.from({ length: MAX_IMAGE_READS - 1 }, (_, index) =>
+      assert.rejects(images.readFile({ reference, digest, path }, `organization ${index}`), /connection/),
+    );
+    await until(() => hanging.length === MAX_IMAGE_READS - 1, "the others to wait");
+    assert.deepEqual(await read(pushed), program);
+    for (const response of hanging) response.destroy();
+    await Promise.all(others);
+  });
+
+  it("are refused where unpacking them takes much memory", async () => {
+    const params = { [constants.ZSTD_c_windowLog]: 27 };
+    const packed = zstdCompressSync(tarOf([{ name: "usr/bin/app", content: Buffer.alloc(16 * MIB) }]), { params });
+    assert.ok(packed.length < 10_000);
+    await assert.rejects(read(await push([layer(packed, `${TAR}+zstd`)])), /its zstd window is larger than 8 MiB/);
+    assert.deepEqual(readdirSync(directory), []);
   });
 
   it("of several platforms give that of this machine", async () => {
@@ -247,7 +342,7 @@ describe("images", () => {
     const onItsOwn = async (work: (own: Images) => Promise<void>): Promise<number> => {
       const client = createOutboundClient({ allowPrivateNetworks: true });
       try {
-        return await longestHold(() => work(createImages({ outbound: client, plainLoopback: true })));
+        return await longestHold(() => work(createImages({ outbound: client, plainLoopback: true, directory })));
       } finally {
         await client.close();
       }

@@ -1,10 +1,16 @@
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGunzip, createZstdDecompress } from "node:zlib";
+import { constants, createGunzip, createZstdDecompress } from "node:zlib";
 import { parseJsonOr } from "../../crypto/json-object.ts";
 import type { RegistryCredential } from "../../crypto/registry-credential.ts";
 import { boundedTurns } from "../../delivery/bounded-turns.ts";
-import { type OutboundAnswer, type OutboundClient, OutboundError } from "../../delivery/outbound.ts";
+import { createGate } from "../../delivery/gate.ts";
+import {
+  type OutboundAnswer,
+  type OutboundClient,
+  OutboundError,
+  type OutboundRequest,
+} from "../../delivery/outbound.ts";
 import {
   IMAGE_TIMEOUT_MS,
   MAX_IMAGE_LAYER_BYTES,
@@ -13,12 +19,14 @@ import {
   MAX_IMAGE_READS,
   MAX_IMAGE_READS_OF_ONE_ORGANIZATION,
   MAX_PROGRAM_BYTES,
+  MAX_UNPACKED_AT_ONCE,
   MAX_UNPACKED_LAYER_BYTES,
   MAX_WAITING_IMAGE_READS,
 } from "../../kernel/limits.ts";
 import { pause } from "../../kernel/turns.ts";
-import { piecesOf, sha256InTurns } from "./digest.ts";
+import { sha256InTurns, sha256OfPieces } from "./digest.ts";
 import { type ImageReference, parseImageReference } from "./reference.ts";
+import { Spool } from "./spool.ts";
 import { normalPath, type TarEntry, TarProblem, TarReader } from "./tar.ts";
 
 /**
@@ -54,6 +62,8 @@ export interface ImagesOptions {
   outbound: Pick<OutboundClient, "request">;
   /** Whether registries on the loopback network are called over plain HTTP. For development only. */
   plainLoopback: boolean;
+  /** The directory for layers while they are read. */
+  directory: string;
 }
 
 const MANIFESTS = [
@@ -77,6 +87,8 @@ export function createImages(options: ImagesOptions): Images {
       throw new ImageProblem("too many others of this organization are being looked up; try again in a minute");
     },
   );
+  // Layers are downloaded to the disk, at any speed. What unpacks them holds a program in memory, so few do that at a time.
+  const unpacking = createGate({ perKey: 1, total: MAX_UNPACKED_AT_ONCE });
   return {
     resolve: (text, rootId, credential) =>
       inTurn(rootId, async () => {
@@ -86,7 +98,12 @@ export function createImages(options: ImagesOptions): Images {
         return digest;
       }),
     readFile: ({ reference: text, digest, path }, rootId, credential) =>
-      inTurn(rootId, () => fileOf(new Session(parsed(text), options, credential), digest, normalPath(path))),
+      inTurn(rootId, () => {
+        const session = new Session(parsed(text), options, credential);
+        return fileOf(session, { digest, path: normalPath(path) }, <T>(unpack: () => Promise<T>) =>
+          unpacking.run(rootId, unpack),
+        );
+      }),
   };
 }
 
@@ -102,12 +119,18 @@ interface Descriptor {
   size: number;
 }
 
-async function fileOf(session: Session, imageDigest: string, path: string): Promise<Buffer> {
-  const layers = await layersOf(session, imageDigest);
+type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
+async function fileOf(
+  session: Session,
+  { digest, path }: { digest: string; path: string },
+  inTurn: InTurn,
+): Promise<Buffer> {
+  const layers = await layersOf(session, digest);
   if (layers.length > MAX_IMAGE_LAYERS) throw new ImageProblem(`it has more than ${MAX_IMAGE_LAYERS} layers`);
   // The uppermost layer that contains or removes the file decides.
   for (const layer of layers.toReversed()) {
-    const found = await findInLayer(session, layer, path);
+    const found = await findInLayer(session, layer, path, inTurn);
     if (found === "removed") break;
     if (found) return found;
   }
@@ -140,12 +163,17 @@ function descriptorsIn(value: unknown): Descriptor[] {
   return value;
 }
 
-const digestOf = async (bytes: Buffer): Promise<string> => `sha256:${await sha256InTurns(bytes)}`;
+const refuseUnstored = (error: NodeJS.ErrnoException): never => {
+  throw new ImageProblem(`a layer of it could not be written to this server's disk (${error.code ?? error.message})`);
+};
+
+type Wanted = Pick<OutboundRequest, "maxResponseBytes" | "into"> & { accept: string };
 
 /** Requests to one repository, with the token that its registry issued. */
 class Session {
   readonly #reference: ImageReference;
   readonly #outbound: ImagesOptions["outbound"];
+  readonly #directory: string;
   readonly #origin: string;
   readonly #latest = performance.now() + IMAGE_TIMEOUT_MS;
   readonly #credential: RegistryCredential | undefined;
@@ -154,12 +182,13 @@ class Session {
 
   constructor(
     reference: ImageReference,
-    { outbound, plainLoopback }: ImagesOptions,
+    { outbound, plainLoopback, directory }: ImagesOptions,
     credential: RegistryCredential | undefined,
   ) {
     this.#reference = reference;
     this.#credential = credential;
     this.#outbound = outbound;
+    this.#directory = directory;
     const isPlain = plainLoopback && /^(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?$/.test(reference.registry);
     this.#origin = new URL(`${isPlain ? "http" : "https"}://${reference.registry}`).origin;
   }
@@ -177,8 +206,8 @@ class Session {
 
   async manifest(named: string): Promise<{ digest: string; document: Record<string, unknown> }> {
     const accept = MANIFESTS.join(", ");
-    const { body } = await this.#read(`manifests/${named}`, MAX_IMAGE_MANIFEST_BYTES, accept);
-    const digest = await digestOf(body);
+    const { body } = await this.#read(`manifests/${named}`, { maxResponseBytes: MAX_IMAGE_MANIFEST_BYTES, accept });
+    const digest = `sha256:${await sha256InTurns(body)}`;
     if (named.startsWith("sha256:") && digest !== named) {
       throw new ImageProblem("the registry gave a manifest that does not have the digest it was asked for");
     }
@@ -191,23 +220,35 @@ class Session {
     return { digest, document: document as Record<string, unknown> };
   }
 
-  async blob({ digest, size }: Descriptor): Promise<Buffer> {
+  /** Calls `read` with the content of a layer, which is gone afterwards. */
+  async withBlob<T>({ digest, size }: Descriptor, read: (content: Spool) => Promise<T>): Promise<T> {
     if (size > MAX_IMAGE_LAYER_BYTES) {
       throw new ImageProblem(`a layer of it has more than ${MAX_IMAGE_LAYER_BYTES} bytes`);
     }
-    const { body } = await this.#read(`blobs/${digest}`, size, "*/*");
-    if ((await digestOf(body)) !== digest) {
-      throw new ImageProblem("the registry gave a layer that does not have the digest it was asked for");
+    const spool = await Spool.open(this.#directory).catch(refuseUnstored);
+    try {
+      let stored: Promise<void> = Promise.resolve();
+      const into = async (piece: Buffer) => {
+        stored = stored.then(() => spool.write(piece));
+        await stored.catch(() => undefined);
+      };
+      await this.#read(`blobs/${digest}`, { maxResponseBytes: size, accept: "*/*", into });
+      await stored.catch(refuseUnstored);
+      if (`sha256:${await sha256OfPieces(spool.pieces())}` !== digest) {
+        throw new ImageProblem("the registry gave a layer that does not have the digest it was asked for");
+      }
+      return await read(spool);
+    } finally {
+      await spool.close();
     }
-    return body;
   }
 
-  async #read(what: string, maxBytes: number, accept: string): Promise<OutboundAnswer> {
+  async #read(what: string, wanted: Wanted): Promise<OutboundAnswer> {
     const url = `${this.#origin}/v2/${this.#reference.repository}/${what}`;
-    let answer = await this.#get(url, maxBytes, accept);
+    let answer = await this.#get(url, wanted);
     if (answer.status === 401 && this.#authorization === undefined) {
       this.#authorization = await this.#authorize(answer.headers["www-authenticate"] ?? "");
-      answer = await this.#get(url, maxBytes, accept);
+      answer = await this.#get(url, wanted);
     }
     if (answer.status === 401 || answer.status === 403) {
       throw new ImageProblem(
@@ -218,7 +259,9 @@ class Session {
     }
     if (answer.status === 404) throw new ImageProblem(`its registry has no ${what.split("/")[0]} of that name for it`);
     if (answer.status !== 200) throw new ImageProblem(`its registry answered with the status ${answer.status}`);
-    if (answer.truncated) throw new ImageProblem(`its registry answered with more than ${maxBytes} bytes`);
+    if (answer.truncated) {
+      throw new ImageProblem(`its registry answered with more than ${wanted.maxResponseBytes} bytes`);
+    }
     return answer;
   }
 
@@ -226,13 +269,13 @@ class Session {
    * Follows redirects, because registries store blobs elsewhere. Credentials are sent only to the registry. A server elsewhere that
    * requires authentication may not name a token server, which would receive the pull secret.
    */
-  async #get(url: string, maxBytes: number, accept: string): Promise<OutboundAnswer> {
+  async #get(url: string, { accept, ...bounds }: Wanted): Promise<OutboundAnswer> {
     let at = url;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
       const isRegistry = new URL(at).origin === new URL(url).origin;
       const headers: Record<string, string> = { accept, "user-agent": "keystead-images/1" };
       if (isRegistry && this.#authorization) headers.authorization = this.#authorization;
-      const answer = await this.#send(at, maxBytes, headers);
+      const answer = await this.#send({ url: at, headers, ...bounds });
       if (answer.status === 401 && !isRegistry) {
         throw new ImageProblem("its registry redirects to a server that does not let everybody read it");
       }
@@ -250,10 +293,10 @@ class Session {
     throw new ImageProblem("its registry redirects to something that is not https");
   }
 
-  async #send(url: string, maxResponseBytes: number, headers: Record<string, string>): Promise<OutboundAnswer> {
+  async #send(request: Omit<OutboundRequest, "method" | "timeoutMs">): Promise<OutboundAnswer> {
     const timeoutMs = this.leftMs();
     try {
-      return await this.#outbound.request({ method: "GET", url, headers, timeoutMs, maxResponseBytes });
+      return await this.#outbound.request({ method: "GET", timeoutMs, ...request });
     } catch (error) {
       throw error instanceof OutboundError ? new ImageProblem(error.message) : error;
     }
@@ -281,7 +324,11 @@ class Session {
     if (fields.service) url.searchParams.set("service", fields.service);
     url.searchParams.set("scope", fields.scope ?? `repository:${this.#reference.repository}:pull`);
     const headers = { accept: "application/json", ...(authorization ? { authorization } : {}) };
-    const { status, body } = await this.#send(url.href, MAX_IMAGE_MANIFEST_BYTES, headers);
+    const { status, body } = await this.#send({
+      url: url.href,
+      headers,
+      maxResponseBytes: MAX_IMAGE_MANIFEST_BYTES,
+    });
     const answer = status === 200 ? parseJsonOr(body, () => undefined) : undefined;
     const { token, access_token: accessToken } = (answer ?? {}) as { token?: unknown; access_token?: unknown };
     const given = token ?? accessToken;
@@ -289,20 +336,36 @@ class Session {
   }
 }
 
+/** 8 MiB, which RFC 8878 (section 3.1.1.1.2) recommends to support. A few bytes can ask for 16 times as much. */
+const ZSTD_WINDOW_LOG = 23;
+
 type Unpacker = () => NodeJS.ReadWriteStream | undefined;
 const UNPACKERS: [RegExp, Unpacker][] = [
   [/(\+gzip|\.gzip)$/, createGunzip],
-  [/\+zstd$/, createZstdDecompress],
+  [/\+zstd$/, () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } })],
   [/\.tar$/, () => undefined],
 ];
 
 /** The file in this layer, "removed" if the layer deletes it, or undefined. */
-async function findInLayer(session: Session, layer: Descriptor, path: string): Promise<Buffer | "removed" | undefined> {
+async function findInLayer(
+  session: Session,
+  layer: Descriptor,
+  path: string,
+  inTurn: InTurn,
+): Promise<Buffer | "removed" | undefined> {
   const { mediaType } = layer;
   const unpacker = UNPACKERS.find(([pattern]) => pattern.test(mediaType))?.[1];
   if (!unpacker)
     throw new ImageProblem(`a layer of it is of the type ${mediaType.slice(0, 100)}, which is not known here`);
-  const blob = await session.blob(layer);
+  return session.withBlob(layer, (blob) => inTurn(() => findInBlob(session, blob, unpacker(), path)));
+}
+
+async function findInBlob(
+  session: Session,
+  blob: Spool,
+  unpack: ReturnType<Unpacker>,
+  path: string,
+): Promise<Buffer | "removed" | undefined> {
   const search = new FileSearch(path);
   const reader = new TarReader(
     (entry) => search.wants(entry),
@@ -324,17 +387,20 @@ async function findInLayer(session: Session, layer: Descriptor, path: string): P
     },
   });
   try {
-    const unpack = unpacker();
-    const pieces = Readable.from(piecesOf(blob));
+    const pieces = Readable.from(blob.pieces());
     if (unpack) await pipeline(pieces, unpack, sink);
     else await pipeline(pieces, sink);
   } catch (error) {
     if (error instanceof ImageProblem) throw error;
-    throw new ImageProblem(
-      `a layer of it cannot be unpacked${error instanceof TarProblem ? `: ${error.message}` : ""}`,
-    );
+    throw new ImageProblem(`a layer of it cannot be unpacked${reasonIn(error)}`);
   }
   return search.found;
+}
+
+function reasonIn(error: unknown): string {
+  if (error instanceof TarProblem) return `: ${error.message}`;
+  const isOfWindow = (error as NodeJS.ErrnoException).code === "ZSTD_error_frameParameter_windowTooLarge";
+  return isOfWindow ? `: its zstd window is larger than ${2 ** (ZSTD_WINDOW_LOG - 20)} MiB` : "";
 }
 
 /** Searches one layer for a file. Symbolic links are not followed. */

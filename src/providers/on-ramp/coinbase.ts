@@ -85,7 +85,7 @@ function pageOf(purchase: Purchase, sessionToken: string): string {
 }
 
 function statusIn({ status }: Record<string, unknown>): OnRampStatus {
-  const word = String(status).replace(/^ONRAMP_TRANSACTION_STATUS_/, "");
+  const word = typeof status === "string" ? status.replace(/^ONRAMP_TRANSACTION_STATUS_/, "") : "";
   if (word === "SUCCESS") return "COMPLETED";
   if (word === "FAILED") return "FAILED";
   return /^CANCELL?ED$/.test(word) ? "CANCELLED" : "PENDING";

@@ -32,6 +32,7 @@ const addressOn = (chain: string, value: unknown): string | undefined =>
 const MAX_ACCOUNTS = 255;
 /** Fees of apps accrue in USDC on Base. */
 const FEE_CHAIN = 8453;
+const isFeeChain = (chainId: unknown): boolean => chainId === FEE_CHAIN || chainId === String(FEE_CHAIN);
 const APPROVE = "0x095ea7b3";
 /** For a Retry-After that is not a number. */
 const USUAL_PAUSE_MS = 2000;
@@ -91,7 +92,7 @@ export const relay: SwapProvider = {
     const path = `/app-fees/${receiver}`;
     const { balances } = await ask({ method: "GET", path: `${path}/balances` });
     const accrued = listOf(balances).find(
-      ({ currency, amount }) => Number(membersOf(currency).chainId) === FEE_CHAIN && BigInt(digitsIn(amount) ?? 0) > 0n,
+      ({ currency, amount }) => isFeeChain(membersOf(currency).chainId) && BigInt(digitsIn(amount) ?? 0) > 0n,
     );
     if (!accrued) return undefined;
     const currency = addressIn(membersOf(accrued.currency).address) ?? unusable("its balance names no currency");
