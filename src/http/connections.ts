@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { networkOf } from "../kernel/ip-address.ts";
 import { MAX_PIPELINED_REQUESTS } from "../kernel/limits.ts";
 import { msToReceive } from "../kernel/pace.ts";
+import { discardRest } from "./pieces.ts";
 
 export interface ConnectionBounds {
   maxConnections: number;
@@ -182,7 +183,10 @@ export class Connections {
     this.#enter(connection, "receiving");
     connection.exchange = exchange;
     this.#openRequests++;
-    response.once("prefinish", () => this.#expectTaken(connection));
+    response.once("prefinish", () => {
+      discardRest(request);
+      this.#expectTaken(connection);
+    });
     response.once("close", () => {
       this.#openRequests--;
       clearTimeout(connection.deadline);

@@ -36,6 +36,12 @@ export const MAX_HELD_ANSWER_BYTES = 128 * 1024 * 1024;
 export const MAX_SHARE_OF_ONE_ADDRESS = 1 / 4;
 /** Bodies and answers up to this size, in bytes, are not counted as held: the bound on connections bounds them. */
 export const SMALL_MESSAGE_BYTES = 64 * 1024;
+/**
+ * Pieces in which a body may arrive: chunks of a chunked body, or what is read from the socket at a time. One more is accepted for each
+ * `BYTES_PER_BODY_PIECE` bytes, fewer than the smallest packets carry. Beyond it, the request is refused and its connection closed.
+ */
+export const MAX_BODY_PIECES = 1024;
+export const BYTES_PER_BODY_PIECE = 256;
 /** Rate limits count a body as one request, and as one more for each of this many bytes. */
 export const BYTES_PER_TOKEN = 64 * 1024;
 /** How many seconds' worth of its rate a client may send at once after a pause. */
