@@ -21,7 +21,7 @@ import { newId } from "../kernel/ids.ts";
 import { type Cidr, networkOf } from "../kernel/ip-address.ts";
 import { printable } from "../kernel/json.ts";
 import {
-  BYTES_PER_BODY_PIECE,
+  BYTES_PER_PIECE,
   HEADER_TIMEOUT_MS,
   IDLE_TIMEOUT_MS,
   MAX_BODY_PIECES,
@@ -607,7 +607,7 @@ function brokenRequestError(code: string | undefined): KeysteadError {
     );
   }
   if (code === TOO_MANY_PIECES) {
-    const reason = `it came in more than ${MAX_BODY_PIECES} pieces, and one more for each ${BYTES_PER_BODY_PIECE} bytes`;
+    const reason = `it came in more than ${MAX_BODY_PIECES} pieces, and one more for each ${BYTES_PER_PIECE} bytes`;
     return new KeysteadError("BODY_INVALID", { reason }, []);
   }
   if (code !== "ERR_HTTP_REQUEST_TIMEOUT") return notHttp();

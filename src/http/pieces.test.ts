@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { BYTES_PER_BODY_PIECE, MAX_BODY_PIECES } from "../kernel/limits.ts";
+import { BYTES_PER_PIECE, MAX_BODY_PIECES } from "../kernel/limits.ts";
 import { createLogger } from "../kernel/log.ts";
 import { createListener, createRoom } from "./listener.ts";
 
 /** Each of one byte: as many as are accepted. */
-const MOST_SMALL_PIECES = Math.floor((MAX_BODY_PIECES * BYTES_PER_BODY_PIECE) / (BYTES_PER_BODY_PIECE - 1));
+const MOST_SMALL_PIECES = Math.floor((MAX_BODY_PIECES * BYTES_PER_PIECE) / (BYTES_PER_PIECE - 1));
 const END = "0\r\n\r\n";
 const NEXT = "GET /public/next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
@@ -65,7 +65,7 @@ describe("a body in many pieces", () => {
     it(`is read on ${way}, up to a number that grows with its bytes`, async () => {
       for (const [count, bytes] of [
         [MOST_SMALL_PIECES, 1],
-        [3 * MAX_BODY_PIECES, BYTES_PER_BODY_PIECE],
+        [3 * MAX_BODY_PIECES, BYTES_PER_PIECE],
       ] as const) {
         const answer = await answerTo(head + pieces(count, bytes) + END + NEXT);
         assert.match(answer, new RegExp(`^HTTP/1\\.1 200 .*${count * bytes} bytesHTTP/1\\.1 404 `, "s"));
@@ -76,7 +76,7 @@ describe("a body in many pieces", () => {
       turnedAway.length = 0;
       for (const [count, bytes] of [
         [MOST_SMALL_PIECES + 1, 1],
-        [3 * MAX_BODY_PIECES, BYTES_PER_BODY_PIECE / 2],
+        [3 * MAX_BODY_PIECES, BYTES_PER_PIECE / 2],
       ] as const) {
         const answer = await answerTo(head + pieces(count, bytes) + END + NEXT);
         assert.match(answer, /^HTTP\/1\.1 400 (?!.*HTTP\/1\.1).*connection: close.*more than 1024 pieces/is);

@@ -1,17 +1,16 @@
 import { IncomingMessage } from "node:http";
-import { BYTES_PER_BODY_PIECE, MAX_BODY_PIECES } from "../kernel/limits.ts";
+import { MAX_BODY_PIECES } from "../kernel/limits.ts";
+import { PieceCount } from "../kernel/piece-count.ts";
 
 /**
- * The class of a server's requests. It bounds the number of pieces in which a body arrives. A chunk of a chunked body is a piece, and so is
- * whatever is read from the socket at a time. Each takes a few hundred bytes of memory and about a microsecond, even for a single byte, and
- * whether the body is read, waits to be read or is discarded.
+ * The class of a server's requests. It bounds the number of pieces in which a body arrives, whether the body is read, waits to be read or is
+ * discarded.
  *
  * @param onTooMany called once for a request whose body comes in too many pieces; no more of its connection is read then
  */
 export const requestsInFewPieces = (onTooMany: (request: IncomingMessage) => void): typeof IncomingMessage =>
   class extends IncomingMessage {
-    #pieces = 0;
-    #bytes = 0;
+    readonly #pieces = new PieceCount(MAX_BODY_PIECES);
     #isRefused = false;
 
     // The parser passes each piece to this method.
@@ -19,9 +18,7 @@ export const requestsInFewPieces = (onTooMany: (request: IncomingMessage) => voi
       if (piece === null) return super.push(null);
       // What else has been read already is still parsed.
       if (this.#isRefused) return false;
-      this.#pieces++;
-      this.#bytes += piece.length;
-      if (this.#pieces <= MAX_BODY_PIECES + this.#bytes / BYTES_PER_BODY_PIECE) return super.push(piece);
+      if (this.#pieces.add(piece.length)) return super.push(piece);
       this.#isRefused = true;
       onTooMany(this);
       return false;

@@ -37,11 +37,12 @@ export const MAX_SHARE_OF_ONE_ADDRESS = 1 / 4;
 /** Bodies and answers up to this size, in bytes, are not counted as held: the bound on connections bounds them. */
 export const SMALL_MESSAGE_BYTES = 64 * 1024;
 /**
- * Pieces in which a body may arrive: chunks of a chunked body, or what is read from the socket at a time. One more is accepted for each
- * `BYTES_PER_BODY_PIECE` bytes, fewer than the smallest packets carry. Beyond it, the request is refused and its connection closed.
+ * Pieces in which the body of a request may arrive: chunks of a chunked body, or what is read from the connection at a time. One more is
+ * accepted for each `BYTES_PER_PIECE` bytes, fewer than the smallest packets carry. Beyond it, the request is refused and its connection
+ * closed.
  */
 export const MAX_BODY_PIECES = 1024;
-export const BYTES_PER_BODY_PIECE = 256;
+export const BYTES_PER_PIECE = 256;
 /** Rate limits count a body as one request, and as one more for each of this many bytes. */
 export const BYTES_PER_TOKEN = 64 * 1024;
 /** How many seconds' worth of its rate a client may send at once after a pause. */
@@ -470,6 +471,13 @@ export const JOB_STOP_DEADLINE_MS = 5000;
 export const MAX_URL_LENGTH = 2048;
 /** All headers of the answer to an outbound request together, in bytes. */
 export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
+/**
+ * Pieces in which the body of the answer to an outbound request may arrive, and one more for each `BYTES_PER_PIECE` bytes. Some servers send
+ * an answer as they write it, value by value.
+ */
+export const MAX_ANSWER_PIECES = 16_384;
+/** Interim answers (1xx) to one outbound request. */
+export const MAX_INTERIM_ANSWERS = 32;
 /** Open outbound connections to one host and port. Further requests wait. */
 export const MAX_CONNECTIONS_PER_HOST = 8;
 /** Open outbound connections of one scheme. Further requests wait. */
