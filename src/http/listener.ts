@@ -115,7 +115,8 @@ export interface Listener {
 /** Answers requests that reach the listener but are not for its mounts. */
 export interface Elsewhere {
   takes(headers: IncomingHttpHeaders): boolean;
-  pass(request: IncomingMessage, response: ServerResponse): void;
+  /** @param remoteAddress the client's IP address behind the trusted proxies, if it is known */
+  pass(request: IncomingMessage, response: ServerResponse, remoteAddress: string | undefined): void;
 }
 
 /** What may be open and held at one time. Several listeners may share it. */
@@ -307,7 +308,7 @@ class HttpListener implements Listener {
       if (elsewhere?.takes(request.headers)) {
         // The receiver reads the body as it arrives.
         this.#connections.hasArrived(request.socket);
-        elsewhere.pass(request, response);
+        elsewhere.pass(request, response, this.#clientOf(request));
         return;
       }
       const encoded = encodingProblem(request);
@@ -354,9 +355,19 @@ class HttpListener implements Listener {
   }
 
   #passOf(id: string, request: IncomingMessage, response: ServerResponse): Pass {
-    const { socket, headers } = request;
-    const remoteAddress = this.#remoteAddressOf(socket.remoteAddress, joinedHeader(headers["x-forwarded-for"]));
-    return { id, facts: {}, remoteAddress, request, response, start: performance.now(), respond: unrouted };
+    return {
+      id,
+      facts: {},
+      remoteAddress: this.#clientOf(request),
+      request,
+      response,
+      start: performance.now(),
+      respond: unrouted,
+    };
+  }
+
+  #clientOf({ socket, headers }: IncomingMessage): string | undefined {
+    return this.#remoteAddressOf(socket.remoteAddress, joinedHeader(headers["x-forwarded-for"]));
   }
 
   #drain(server: Server): void {

@@ -476,7 +476,7 @@ export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
  * an answer as they write it, value by value.
  */
 export const MAX_ANSWER_PIECES = 16_384;
-/** Interim answers (1xx) to one outbound request. */
+/** Interim answers (1xx) to one outbound request, or to one request that is forwarded to an app. */
 export const MAX_INTERIM_ANSWERS = 32;
 /** Open outbound connections to one host and port. Further requests wait. */
 export const MAX_CONNECTIONS_PER_HOST = 8;
@@ -836,8 +836,11 @@ export const FOLDER_CHECK_EVERY_MS = 5000;
 /** How often a replica's health is checked, and how long a check may take. */
 export const HEALTH_CHECK_EVERY_MS = 1000;
 export const HEALTH_CHECK_TIMEOUT_MS = 2000;
-/** Requests that one server forwards at a time, to one app and in total. */
-export const MAX_INGRESS_OF_ONE_APP = 128;
+/**
+ * Requests that one server forwards at a time, to one app and in total. They are shared: an address, or a parent with its sub-organizations,
+ * gets one only while it has fewer than are free.
+ */
+export const MAX_INGRESS_OF_ONE_APP = 256;
 export const MAX_INGRESS = 1024;
 /** How long an app may be silent while it answers a forwarded request. */
 export const INGRESS_TIMEOUT_MS = MINUTE_MS;
