@@ -19,7 +19,8 @@ export const REQUEST_TIMEOUT_MS = 30_000;
 /** How long a connection may stay open without a request. Longer than the minute after which load balancers close unused connections. */
 export const IDLE_TIMEOUT_MS = 72_000;
 /**
- * Requests that a client may pipeline on a connection. They are processed one after the other. If there are more, the connection is closed.
+ * Requests that a client may pipeline on a connection. They are processed one after the other. If there are more, or another one after bodies
+ * of more than `SMALL_MESSAGE_BYTES` together, the connection is closed.
  */
 export const MAX_PIPELINED_REQUESTS = 16;
 /** How long a client may take to read an answer, in addition to the time that the rest of it needs at `MIN_ANSWER_BYTES_PER_SECOND`. */
