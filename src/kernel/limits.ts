@@ -477,7 +477,7 @@ export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
  * an answer as they write it, value by value.
  */
 export const MAX_ANSWER_PIECES = 16_384;
-/** Interim answers (1xx) to one outbound request, or to one request that is forwarded to an app. */
+/** Interim answers (1xx) to one outbound request, one request that is forwarded to an app, or one health check of a program. */
 export const MAX_INTERIM_ANSWERS = 32;
 /** Open outbound connections to one host and port. Further requests wait. */
 export const MAX_CONNECTIONS_PER_HOST = 8;
