@@ -140,7 +140,9 @@ describe("a connection", () => {
     assert.equal(large.text(), "");
     assert.equal(connections.count, 2);
     held.resolve();
-    while (small.text().split(`${SMALL_MESSAGE_BYTES / MAX_PIPELINED_REQUESTS} bytes`).length <= MAX_PIPELINED_REQUESTS) {
+    while (
+      small.text().split(`${SMALL_MESSAGE_BYTES / MAX_PIPELINED_REQUESTS} bytes`).length <= MAX_PIPELINED_REQUESTS
+    ) {
       await once(small.socket, "data");
     }
     while (!oneLarge.text().includes(`${20 * SMALL_MESSAGE_BYTES} bytes`)) await once(oneLarge.socket, "data");
