@@ -4,9 +4,12 @@ import { createSecureContext, getCACertificates } from "node:tls";
 import {
   IDLE_CONNECTION_MS,
   MAX_ANSWER_HEADER_BYTES,
+  MAX_ANSWER_PIECES,
   MAX_CONNECTIONS,
   MAX_CONNECTIONS_PER_HOST,
+  MAX_INTERIM_ANSWERS,
 } from "../kernel/limits.ts";
+import { PieceCount } from "../kernel/piece-count.ts";
 import { createGate } from "./gate.ts";
 import { createGuardedLookup, createNameServerResolver, type Resolver, resolveBySystem } from "./names.ts";
 import { deadlineError, OutboundError, type Stage, toOutboundError } from "./outbound-error.ts";
@@ -252,7 +255,17 @@ function receive(
   return new Promise((resolve, reject) => {
     const sink = createSink(maxResponseBytes);
     let left = maxResponseBytes;
+    const pieces = new PieceCount(MAX_ANSWER_PIECES);
+    let interim = 0;
+    const giveUp = (problem: string) => {
+      const error = new OutboundError("protocol", problem);
+      reject(error);
+      outgoing.destroy(error);
+    };
     outgoing.on("error", reject);
+    outgoing.on("information", () => {
+      if (++interim > MAX_INTERIM_ANSWERS) giveUp(`it answered with more than ${MAX_INTERIM_ANSWERS} interim answers`);
+    });
     outgoing.on("upgrade", (_, socket) => {
       socket.destroy();
       reject(new OutboundError("protocol", "the answer switches to another protocol"));
@@ -267,6 +280,7 @@ function receive(
       let taken = Promise.resolve();
       response.on("end", () => void taken.then(() => finish(false), reject));
       response.on("data", (chunk: Buffer) => {
+        if (!pieces.add(chunk.length)) return giveUp("the answer came in too many small pieces");
         const part = chunk.subarray(0, left);
         left -= part.length;
         const goOn = () => {

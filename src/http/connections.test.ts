@@ -3,7 +3,12 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
-import { ANSWER_GRACE_MS, MAX_PIPELINED_REQUESTS, MIN_ANSWER_BYTES_PER_SECOND } from "../kernel/limits.ts";
+import {
+  ANSWER_GRACE_MS,
+  MAX_PIPELINED_REQUESTS,
+  MIN_ANSWER_BYTES_PER_SECOND,
+  SMALL_MESSAGE_BYTES,
+} from "../kernel/limits.ts";
 import { Connections } from "./connections.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -102,6 +107,45 @@ describe("a connection", () => {
     await once(socket.resume(), "close");
     assert.equal(handled, 1);
     assert.equal(connections.count, 0);
+  });
+
+  it("that sends more than small bodies ahead of an answer is cut off", async (t) => {
+    const held = Promise.withResolvers<void>();
+    const { open, connections } = await start(t, async (request, response) => {
+      request.on("error", () => {});
+      if (request.url === "/held") await held.promise;
+      let length = 0;
+      request.on("data", (piece) => {
+        length += piece.length;
+      });
+      request.on("end", () => response.end(`${length} bytes`));
+    });
+    const sendAhead = async (count: number, length: number) => {
+      const socket = await open();
+      let text = "";
+      socket.on("data", (data) => {
+        text += data;
+      });
+      const head = `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`;
+      socket.write(REQUEST.replace("/", "/held") + (head + "x".repeat(length)).repeat(count));
+      return { socket, text: () => text };
+    };
+    const small = await sendAhead(MAX_PIPELINED_REQUESTS, SMALL_MESSAGE_BYTES / MAX_PIPELINED_REQUESTS);
+    const oneLarge = await sendAhead(1, 20 * SMALL_MESSAGE_BYTES);
+    const large = await sendAhead(3, SMALL_MESSAGE_BYTES / 2 + 1);
+    for (let rounds = 0; !large.socket.closed; rounds++) {
+      assert.ok(rounds < 10_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(large.text(), "");
+    assert.equal(connections.count, 2);
+    held.resolve();
+    while (
+      small.text().split(`${SMALL_MESSAGE_BYTES / MAX_PIPELINED_REQUESTS} bytes`).length <= MAX_PIPELINED_REQUESTS
+    ) {
+      await once(small.socket, "data");
+    }
+    while (!oneLarge.text().includes(`${20 * SMALL_MESSAGE_BYTES} bytes`)) await once(oneLarge.socket, "data");
   });
 
   it("whose client does not take an answer in time is cut off", async (t) => {

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { networkOf } from "../kernel/ip-address.ts";
-import { MAX_PIPELINED_REQUESTS } from "../kernel/limits.ts";
+import { MAX_PIPELINED_REQUESTS, SMALL_MESSAGE_BYTES } from "../kernel/limits.ts";
 import { msToReceive } from "../kernel/pace.ts";
+import { discardRest } from "./pieces.ts";
 
 export interface ConnectionBounds {
   maxConnections: number;
@@ -112,8 +113,13 @@ export class Connections {
       // Node parses all bytes that have arrived, even those of a connection that was closed meanwhile.
       if (!connection) return;
       const isBusy = connection.phase === "receiving" || connection.phase === "answering";
-      if (!isBusy) this.#begin(connection, [request, response], handle);
-      else if (connection.pipelined.push([request, response]) > MAX_PIPELINED_REQUESTS) this.#cutOff(connection);
+      if (!isBusy) return this.#begin(connection, [request, response], handle);
+      const { pipelined } = connection;
+      // Node reads the body of the last one up to a bound, and those before it have arrived completely.
+      const waitingBytes = pipelined.reduce((sum, [{ readableLength }]) => sum + readableLength, 0);
+      const isTooMuch = pipelined.length >= MAX_PIPELINED_REQUESTS || waitingBytes > SMALL_MESSAGE_BYTES;
+      if (isTooMuch) this.#cutOff(connection);
+      else pipelined.push([request, response]);
     };
   }
 
@@ -182,7 +188,10 @@ export class Connections {
     this.#enter(connection, "receiving");
     connection.exchange = exchange;
     this.#openRequests++;
-    response.once("prefinish", () => this.#expectTaken(connection));
+    response.once("prefinish", () => {
+      discardRest(request);
+      this.#expectTaken(connection);
+    });
     response.once("close", () => {
       this.#openRequests--;
       clearTimeout(connection.deadline);

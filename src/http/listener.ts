@@ -21,8 +21,10 @@ import { newId } from "../kernel/ids.ts";
 import { type Cidr, networkOf } from "../kernel/ip-address.ts";
 import { printable } from "../kernel/json.ts";
 import {
+  BYTES_PER_PIECE,
   HEADER_TIMEOUT_MS,
   IDLE_TIMEOUT_MS,
+  MAX_BODY_PIECES,
   MAX_HEADER_BYTES,
   MAX_HELD_ANSWER_BYTES,
   MAX_HELD_BODY_BYTES,
@@ -38,6 +40,7 @@ import { type ConnectionBounds, Connections } from "./connections.ts";
 import { allowOrigin, answerPreflight, isPreflight, OPEN_TO_ALL } from "./cors.ts";
 import { encodingProblem, framingProblem, pathAndQuery } from "./framing.ts";
 import { joinedHeader } from "./headers.ts";
+import { requestsInFewPieces } from "./pieces.ts";
 import { readBody } from "./read-body.ts";
 import { isProxyAmong, type RemoteAddressOf, remoteAddressBehind } from "./remote-address.ts";
 import { renderError } from "./render-error.ts";
@@ -112,7 +115,8 @@ export interface Listener {
 /** Answers requests that reach the listener but are not for its mounts. */
 export interface Elsewhere {
   takes(headers: IncomingHttpHeaders): boolean;
-  pass(request: IncomingMessage, response: ServerResponse): void;
+  /** @param remoteAddress the client's IP address behind the trusted proxies, if it is known */
+  pass(request: IncomingMessage, response: ServerResponse, remoteAddress: string | undefined): void;
 }
 
 /** What may be open and held at one time. Several listeners may share it. */
@@ -304,7 +308,7 @@ class HttpListener implements Listener {
       if (elsewhere?.takes(request.headers)) {
         // The receiver reads the body as it arrives.
         this.#connections.hasArrived(request.socket);
-        elsewhere.pass(request, response);
+        elsewhere.pass(request, response, this.#clientOf(request));
         return;
       }
       const encoded = encodingProblem(request);
@@ -351,9 +355,19 @@ class HttpListener implements Listener {
   }
 
   #passOf(id: string, request: IncomingMessage, response: ServerResponse): Pass {
-    const { socket, headers } = request;
-    const remoteAddress = this.#remoteAddressOf(socket.remoteAddress, joinedHeader(headers["x-forwarded-for"]));
-    return { id, facts: {}, remoteAddress, request, response, start: performance.now(), respond: unrouted };
+    return {
+      id,
+      facts: {},
+      remoteAddress: this.#clientOf(request),
+      request,
+      response,
+      start: performance.now(),
+      respond: unrouted,
+    };
+  }
+
+  #clientOf({ socket, headers }: IncomingMessage): string | undefined {
+    return this.#remoteAddressOf(socket.remoteAddress, joinedHeader(headers["x-forwarded-for"]));
   }
 
   #drain(server: Server): void {
@@ -497,7 +511,7 @@ class HttpListener implements Listener {
     response.end(text);
   }
 
-  /** Answers requests that are not HTTP, arrived too slowly, or have headers over the limit. Nothing in them can be trusted. */
+  /** Answers requests that are not HTTP, arrived too slowly or in too many pieces, or have headers over the limit. Nothing in them can be trusted. */
   #answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
     const peerAddress = socket.remoteAddress;
     this.#log.debug({ peerAddress, reason: error.code }, "a request could not be read");
@@ -529,6 +543,9 @@ class HttpListener implements Listener {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // Checked with the rest of the framing. Node would answer in a different format.
       requireHostHeader: false,
+      IncomingMessage: requestsInFewPieces(({ socket }) =>
+        this.#answerBrokenRequest(Object.assign(new Error(TOO_MANY_PIECES), { code: TOO_MANY_PIECES }), socket),
+      ),
     };
     const server = createServer(options, connections.inTurn(handle));
     server.on("connection", (socket: Socket) => connections.add(socket));
@@ -550,6 +567,8 @@ const unrouted = () => {
 };
 
 const EMPTY = Buffer.alloc(0);
+
+const TOO_MANY_PIECES = "TOO_MANY_PIECES";
 
 const pathOf = ({ raw }: FastifyRequest): string => raw.url?.split("?", 1)[0] ?? "";
 
@@ -597,6 +616,10 @@ function brokenRequestError(code: string | undefined): KeysteadError {
       { reason: `the headers are larger than ${MAX_HEADER_BYTES} bytes, or too many` },
       [],
     );
+  }
+  if (code === TOO_MANY_PIECES) {
+    const reason = `it came in more than ${MAX_BODY_PIECES} pieces, and one more for each ${BYTES_PER_PIECE} bytes`;
+    return new KeysteadError("BODY_INVALID", { reason }, []);
   }
   if (code !== "ERR_HTTP_REQUEST_TIMEOUT") return notHttp();
   const reason = `it did not arrive within ${REQUEST_TIMEOUT_MS / 1000} s, or its headers within ${HEADER_TIMEOUT_MS / 1000} s`;

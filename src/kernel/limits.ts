@@ -19,7 +19,8 @@ export const REQUEST_TIMEOUT_MS = 30_000;
 /** How long a connection may stay open without a request. Longer than the minute after which load balancers close unused connections. */
 export const IDLE_TIMEOUT_MS = 72_000;
 /**
- * Requests that a client may pipeline on a connection. They are processed one after the other. If there are more, the connection is closed.
+ * Requests that a client may pipeline on a connection. They are processed one after the other. If there are more, or another one after bodies
+ * of more than `SMALL_MESSAGE_BYTES` together, the connection is closed.
  */
 export const MAX_PIPELINED_REQUESTS = 16;
 /** How long a client may take to read an answer, in addition to the time that the rest of it needs at `MIN_ANSWER_BYTES_PER_SECOND`. */
@@ -36,6 +37,13 @@ export const MAX_HELD_ANSWER_BYTES = 128 * 1024 * 1024;
 export const MAX_SHARE_OF_ONE_ADDRESS = 1 / 4;
 /** Bodies and answers up to this size, in bytes, are not counted as held: the bound on connections bounds them. */
 export const SMALL_MESSAGE_BYTES = 64 * 1024;
+/**
+ * Pieces in which the body of a request may arrive: chunks of a chunked body, or what is read from the connection at a time. One more is
+ * accepted for each `BYTES_PER_PIECE` bytes, fewer than the smallest packets carry. Beyond it, the request is refused and its connection
+ * closed.
+ */
+export const MAX_BODY_PIECES = 1024;
+export const BYTES_PER_PIECE = 256;
 /** Rate limits count a body as one request, and as one more for each of this many bytes. */
 export const BYTES_PER_TOKEN = 64 * 1024;
 /** How many seconds' worth of its rate a client may send at once after a pause. */
@@ -464,6 +472,13 @@ export const JOB_STOP_DEADLINE_MS = 5000;
 export const MAX_URL_LENGTH = 2048;
 /** All headers of the answer to an outbound request together, in bytes. */
 export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
+/**
+ * Pieces in which the body of the answer to an outbound request may arrive, and one more for each `BYTES_PER_PIECE` bytes. Some servers send
+ * an answer as they write it, value by value.
+ */
+export const MAX_ANSWER_PIECES = 16_384;
+/** Interim answers (1xx) to one outbound request, one request that is forwarded to an app, or one health check of a program. */
+export const MAX_INTERIM_ANSWERS = 32;
 /** Open outbound connections to one host and port. Further requests wait. */
 export const MAX_CONNECTIONS_PER_HOST = 8;
 /** Open outbound connections of one scheme. Further requests wait. */
@@ -824,8 +839,11 @@ export const FOLDER_CHECK_EVERY_MS = 5000;
 /** How often a replica's health is checked, and how long a check may take. */
 export const HEALTH_CHECK_EVERY_MS = 1000;
 export const HEALTH_CHECK_TIMEOUT_MS = 2000;
-/** Requests that one server forwards at a time, to one app and in total. */
-export const MAX_INGRESS_OF_ONE_APP = 128;
+/**
+ * Requests that one server forwards at a time, to one app and in total. They are shared: an address, or a parent with its sub-organizations,
+ * gets one only while it has fewer than are free.
+ */
+export const MAX_INGRESS_OF_ONE_APP = 256;
 export const MAX_INGRESS = 1024;
 /** How long an app may be silent while it answers a forwarded request. */
 export const INGRESS_TIMEOUT_MS = MINUTE_MS;

@@ -2,6 +2,7 @@ import { operations } from "../capabilities/index.ts";
 import { apiKeyStamper } from "../client/api-key-stamper.ts";
 import { createClient } from "../client/client.ts";
 import { createRegistry, pathOf } from "../engine/registry.ts";
+import { MAX_HELD_ANSWER_BYTES } from "../kernel/limits.ts";
 import { type Config, configuredUrl, StartProblem } from "./config.ts";
 import { credentialsFileIn, readAddress, readCredentials } from "./credentials-file.ts";
 
@@ -49,14 +50,38 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
       `${name} is sent to ${baseUrl}, the address in ${credentialsFile}, because no server in this folder has written the address that it listens on`,
     );
   }
-  const client = createClient({ baseUrl, organizationId, stamper: apiKeyStamper({ publicKey, privateKey }) });
+  const stamper = apiKeyStamper({ publicKey, privateKey });
+  const client = createClient({ baseUrl, organizationId, stamper, fetch: fetchWithin });
   const path = pathOf(operation);
   const { status, text } = await client.send(path, body).catch((error: unknown) => {
+    if (error instanceof StartProblem) throw error;
     const { cause, message } = error as Error & { cause?: Error };
     throw new StartProblem(`${baseUrl}${path} does not answer (${cause?.message ?? message}); is the server running?`);
   });
+  if (status >= 300 && status < 400) {
+    throw new StartProblem(
+      `${baseUrl}${path} leads to another address (${status}); name that one, nothing is sent to it`,
+    );
+  }
   return { ok: status === 200, text };
 }
+
+/** Sends a stamped request only to the address that it is for, and reads no more than a server ever answers. */
+const fetchWithin: typeof fetch = async (input, init) => {
+  const { status, body } = await fetch(input, { ...init, redirect: "manual" });
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body ?? []) {
+    bytes += piece.length;
+    if (bytes > MAX_HELD_ANSWER_BYTES) {
+      throw new StartProblem(
+        `${input} answers with more than ${MAX_HELD_ANSWER_BYTES} bytes; check that it is the server`,
+      );
+    }
+    pieces.push(piece);
+  }
+  return new Response(bytes === 0 ? null : Buffer.concat(pieces), { status });
+};
 
 function parseObject(json: string): Record<string, unknown> {
   try {

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { Clock } from "../kernel/clock.ts";
 import { inWords } from "../kernel/in-words.ts";
 import { MAX_LISTED_LANES } from "../kernel/limits.ts";
-import { readableJson } from "../kernel/unseen.ts";
+import { readableJson, readableText } from "../kernel/unseen.ts";
 import type { Database } from "../storage/database.ts";
 import type { Reader } from "../storage/engine.ts";
 import { addArchiveCommands } from "./archive/commands.ts";
@@ -436,7 +436,7 @@ function prettyIfJson(text: string): string {
   try {
     return readableJson(JSON.parse(text));
   } catch {
-    return text;
+    return readableText(text);
   }
 }
 
@@ -452,6 +452,6 @@ try {
 } catch (error) {
   const line = plainLine(error);
   if (line === undefined) throw error;
-  process.stderr.write(`keystead: ${line}\n`);
+  process.stderr.write(`keystead: ${readableText(line)}\n`);
   process.exitCode = 1;
 }

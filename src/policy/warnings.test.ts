@@ -49,6 +49,18 @@ test("a denial by type that another version sidesteps", () => {
   );
 });
 
+test("users who are known by a name that they may choose", () => {
+  for (const effect of [ALLOW, DENY]) {
+    const byName = (consensus: string, condition = "") => codes(effect, condition, consensus).includes("USERS_BY_NAME");
+    assert.equal(byName("approvers.any(u, u.alias == 'CFO')"), true);
+    assert.equal(byName("approvers.any(u, u.alias == 'CFO')", "activity.kind == 'SIGN_RAW_PAYLOAD'"), true);
+    assert.equal(byName("approvers.filter(u, u.alias != 'x').count() >= 2 || approvers[0].alias == 'CFO'"), true);
+    assert.equal(byName("approvers.any(u, u.id == 'alias' && 'T' in u.tags)"), false);
+    assert.equal(byName("approvers.any(u, u.email == 'cfo@example.com')"), false);
+    assert.equal(byName("", "wallet.label == 'alias'"), false);
+  }
+});
+
 test("a bound on the price of gas that leaves the price of blobs open", () => {
   for (const effect of [ALLOW, DENY]) {
     const open = (condition: string) => codes(effect, condition).includes("BLOB_FEE_UNBOUNDED");

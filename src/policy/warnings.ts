@@ -17,6 +17,7 @@ export const warningCodes = [
   "SOLANA_TRANSFERS_UNCOUNTED",
   "BITCOIN_FEE_NEEDS_PROOF",
   "BLOB_FEE_UNBOUNDED",
+  "USERS_BY_NAME",
   "NOT_EXAMINED",
 ] as const;
 
@@ -44,12 +45,14 @@ export function warningsOf(
       "It allows every user of the organization everything that policies decide on. Name who in the consensus, and what in the condition.";
     return [{ code: "ALLOWS_EVERYTHING", message }];
   }
+  const aboutUsers = consensusWarnings(consensus, cache, budget);
   const program = condition === "" ? undefined : cache.program(condition, "condition", budget);
-  if (program === undefined || program instanceof PolicyError) return [];
+  if (program === undefined || program instanceof PolicyError) return aboutUsers;
   const { tree } = program;
   budget.spend(3 * STEPS_PER_PART * sizeOf(tree));
   const paths = new Set(pathsIn(tree));
   const warnings = [
+    ...aboutUsers,
     ...solanaWarnings(tree, paths, allows),
     ...bitcoinWarnings(paths, allows),
     ...blobWarnings(tree, paths, allows, budget),
@@ -62,6 +65,20 @@ function pathsIn(node: TypedNode): string[] {
   const own = node.kind === "field" || node.kind === "param" ? [node.path] : [];
   return [...own, ...typedPartsOf(node).flatMap(pathsIn)];
 }
+
+function consensusWarnings(consensus: string, cache: ExpressionCache, budget: Budget): PolicyWarning[] {
+  const program = consensus === "" ? undefined : cache.program(consensus, "consensus", budget);
+  if (program === undefined || program instanceof PolicyError) return [];
+  budget.spend(STEPS_PER_PART * sizeOf(program.tree));
+  if (!readsNamesOfUsers(program.tree)) return [];
+  const message =
+    "Users may have equal names, and whoever is invited chooses their own. Name users by `id`, or give them a tag and look at `tags`.";
+  return [{ code: "USERS_BY_NAME", message }];
+}
+
+/** Only users have an alias. */
+const readsNamesOfUsers = (node: TypedNode): boolean =>
+  (node.kind === "field" && node.name === "alias") || typedPartsOf(node).some(readsNamesOfUsers);
 
 function bitcoinWarnings(paths: ReadonlySet<string>, allows: boolean): PolicyWarning[] {
   if (!paths.has("bitcoin.tx.fee")) return [];

@@ -16,7 +16,13 @@ import {
   type OutboundOptions,
   type OutboundRequest,
 } from "../../src/delivery/outbound.ts";
-import { MAX_CONNECTIONS, MAX_CONNECTIONS_PER_HOST } from "../../src/kernel/limits.ts";
+import {
+  BYTES_PER_PIECE,
+  MAX_ANSWER_PIECES,
+  MAX_CONNECTIONS,
+  MAX_CONNECTIONS_PER_HOST,
+  MAX_INTERIM_ANSWERS,
+} from "../../src/kernel/limits.ts";
 
 const pem = (name: string) => readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url), "utf8");
 const key = pem("key");
@@ -196,7 +202,10 @@ test("an answer that comes byte by byte does not outlast the deadline", async (t
     socket.write("HTTP/1.1 200 OK\r\nX-Slow: ");
     drip(socket, "x");
   });
-  const inInterim = await rawServer(t, (socket) => drip(socket, "HTTP/1.1 102 Processing\r\n\r\n"));
+  const inInterim = await rawServer(t, (socket) => {
+    socket.write(`${"HTTP/1.1 102 Processing\r\n\r\n".repeat(MAX_INTERIM_ANSWERS)}HTTP/1.1 102 Pro`);
+    drip(socket, "x");
+  });
   const { get } = clientOf(t);
   const body = await failure(get(`http://127.0.0.1:${inBody.port}/`, { timeoutMs: PATIENCE_MS }), "timeout");
   assert.equal(body, "gave up after 1500 ms: the answer was not finished");
@@ -348,6 +357,31 @@ test("huge headers are a protocol error, one large header or many", async (t) =>
   assert.equal(await failure(get(`http://127.0.0.1:${port}/17000`), "protocol"), message);
   assert.equal(await failure(get(`http://127.0.0.1:${port}/many`), "protocol"), message);
   assert.equal((await get(`http://127.0.0.1:${port}/15000`)).headers["x-large"]?.length, 15_000);
+});
+
+test("an answer after very many interim ones, or in very many small pieces, is a protocol error", async (t) => {
+  const most = Math.floor((MAX_ANSWER_PIECES * BYTES_PER_PIECE) / (BYTES_PER_PIECE - 1));
+  const interim = (count: number) => "HTTP/1.1 102 Processing\r\n\r\n".repeat(count);
+  const chunked = (count: number) => `Transfer-Encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(count)}0\r\n\r\n`;
+  const answers = {
+    "/interim": `${interim(MAX_INTERIM_ANSWERS)}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
+    "/pieces": `HTTP/1.1 200 OK\r\n${chunked(most)}`,
+    "/interim/more": `${interim(MAX_INTERIM_ANSWERS + 1)}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
+    "/pieces/more": `HTTP/1.1 200 OK\r\n${chunked(most + 1)}`,
+  };
+  const { port, openIs } = await rawServer(t, (socket) => {
+    socket.on("data", (data) => {
+      const [, path = ""] = String(data).split(" ");
+      socket.write(answers[path as keyof typeof answers]);
+    });
+  });
+  const { get } = clientOf(t);
+  assert.equal((await get(`http://127.0.0.1:${port}/interim`)).body.toString(), "ok");
+  assert.equal((await get(`http://127.0.0.1:${port}/pieces`)).body.length, most);
+  const interimRefused = await failure(get(`http://127.0.0.1:${port}/interim/more`), "protocol");
+  assert.match(interimRefused, /more than 32 interim answers/);
+  assert.match(await failure(get(`http://127.0.0.1:${port}/pieces/more`), "protocol"), /too many small pieces/);
+  await openIs(0);
 });
 
 test("a redirect is an answer and is not followed", async (t) => {

@@ -33,7 +33,7 @@ describe("requests to apps", () => {
     );
     const rows = async () => {
       await looked.promise;
-      return [{ id: DEPLOYMENT, public_ingress_port: portOf(program) }];
+      return [{ id: DEPLOYMENT, public_ingress_port: portOf(program), organization_id: "a", parent_id: null }];
     };
     const replica = { number: 1, address: "127.0.0.1", isReady: true, pid: 1, restarts: 0 };
     ingress = new Ingress({
@@ -42,7 +42,7 @@ describe("requests to apps", () => {
       domain: "tvc.localhost",
       log: createLogger("error"),
     });
-    front = await listening(createServer((incoming, answer) => ingress.pass(incoming, answer)));
+    front = await listening(createServer((incoming, answer) => ingress.pass(incoming, answer, "127.0.0.1")));
   });
   after(async () => {
     await ingress.close();

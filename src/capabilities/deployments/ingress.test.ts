@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { createServer, type RequestListener, request, type Server } from "node:http";
+import { type AddressInfo, connect, createServer as createRawServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { newId } from "../../kernel/ids.ts";
+import { MAX_INGRESS, MAX_INGRESS_OF_ONE_APP, MAX_INTERIM_ANSWERS } from "../../kernel/limits.ts";
 import { createLogger } from "../../kernel/log.ts";
+import { nextTurn } from "../../kernel/next-turn.ts";
 import { msToReceive } from "../../kernel/pace.ts";
-import type { Reader } from "../../storage/engine.ts";
+import type { Query, Reader } from "../../storage/engine.ts";
 import { Ingress } from "./ingress.ts";
 
 const APP = newId();
+const OWNER = { organization_id: "an organization", parent_id: null };
 
 async function listening(t: TestContext, handle: RequestListener): Promise<number> {
   const server: Server = createServer(handle);
@@ -19,6 +22,22 @@ async function listening(t: TestContext, handle: RequestListener): Promise<numbe
     server.closeAllConnections();
   });
   return (server.address() as AddressInfo).port;
+}
+
+/** The ingress before apps that listen on this port. `ownerOf` names the organization of each. */
+function ingressTo(
+  t: TestContext,
+  port: number,
+  ownerOf: (appId: string) => { organization_id: string; parent_id: string | null } = () => OWNER,
+): Ingress {
+  const all = async ({ parameters }: Query) => [
+    { id: "deployment", public_ingress_port: port, ...ownerOf(String(parameters[0])) },
+  ];
+  const read = { kind: "sqlite", all } as unknown as Reader;
+  const runner = { replicasOf: () => [{ isReady: true, address: "127.0.0.1" }] as never };
+  const ingress = new Ingress({ database: { read }, runner, domain: "apps.example", log: createLogger("silent") });
+  t.after(() => ingress.close());
+  return ingress;
 }
 
 /** The ingress before an app that writes without an end; a client of it reads nothing until it is told to. */
@@ -35,11 +54,7 @@ async function start(
     };
     write();
   });
-  const live = [{ id: "deployment", public_ingress_port: port }];
-  const read = { kind: "sqlite", all: async () => live } as unknown as Reader;
-  const runner = { replicasOf: () => [{ isReady: true, address: "127.0.0.1" }] as never };
-  const ingress = new Ingress({ database: { read }, runner, domain: "apps.example", log: createLogger("silent") });
-  t.after(() => ingress.close());
+  const ingress = ingressTo(t, port);
   const own = await listening(t, (incoming, answer) => {
     const { write } = answer;
     answer.write = ((...given: Parameters<typeof write>) => {
@@ -47,7 +62,7 @@ async function start(
       if (!takesMore) setImmediate(paused.resolve);
       return takesMore;
     }) as typeof write;
-    ingress.pass(incoming, answer);
+    ingress.pass(incoming, answer, "192.0.2.1");
   });
   const open = async () => {
     const socket = connect({ port: own, host: "127.0.0.1" });
@@ -93,4 +108,98 @@ describe("an answer of an app", () => {
     });
     while (socket.bytesRead < 64 * 1024 * 1024) await Promise.race([once(socket.resume(), "data"), ended]);
   });
+});
+
+interface Asked {
+  appId?: string;
+  from: string;
+}
+
+/** Sends requests to apps that answer none; resolves to how many of them the apps have, once all others are refused. */
+async function startSilent(t: TestContext, ownerOf?: Parameters<typeof ingressTo>[2]) {
+  let arrived = 0;
+  const port = await listening(t, () => void arrived++);
+  const ingress = ingressTo(t, port, ownerOf);
+  const own = await listening(t, (incoming, answer) => {
+    ingress.pass(incoming, answer, String(incoming.headers["x-client"]));
+  });
+  return async (count: number, asked: (index: number) => Asked): Promise<number> => {
+    const before = arrived;
+    let refused = 0;
+    for (let index = 0; index < count; index++) {
+      const { appId = APP, from } = asked(index);
+      const headers = { host: `app-${appId}.apps.example`, "x-client": from };
+      const sent = request({ port: own, host: "127.0.0.1", agent: false, headers });
+      sent.on("error", () => {});
+      sent.on("response", (answer) => {
+        assert.equal(answer.statusCode, 503);
+        refused++;
+        answer.resume();
+      });
+      t.after(() => sent.destroy());
+      sent.end();
+    }
+    while (arrived - before + refused < count) await nextTurn();
+    return arrived - before;
+  };
+}
+
+describe("requests that an app does not answer", () => {
+  it("of one address leave as many for others as they take", async (t) => {
+    const send = await startSilent(t);
+    const half = MAX_INGRESS_OF_ONE_APP / 2;
+    assert.equal(await send(half + 2, () => ({ from: "192.0.2.1" })), half);
+    // An IPv6 network counts as one address.
+    assert.equal(await send(half / 2 + 2, (index) => ({ from: `2001:db8::${index}` })), half / 2);
+    assert.equal(await send(1, () => ({ from: "192.0.2.3" })), 1);
+    assert.equal(await send(1, () => ({ from: "192.0.2.1", appId: newId() })), 1);
+  });
+
+  it("of one parent's apps leave as many for those of others as they take", async (t) => {
+    const others = newId();
+    const below = newId();
+    const send = await startSilent(t, (appId) => {
+      if (appId === others) return { organization_id: "another", parent_id: null };
+      return appId === below ? { organization_id: "below", parent_id: OWNER.organization_id } : OWNER;
+    });
+    const half = MAX_INGRESS / 2;
+    const apps = Array.from({ length: 4 }, newId);
+    const asked = (index: number) => ({
+      appId: apps[index % apps.length] as string,
+      from: `192.0.${index >> 8}.${index & 255}`,
+    });
+    assert.equal(await send(half + 2, asked), half);
+    assert.equal(await send(1, () => ({ appId: below, from: "198.51.100.1" })), 0);
+    assert.equal(await send(1, () => ({ appId: others, from: "198.51.100.1" })), 1);
+  });
+});
+
+it("an app that sends interim answers without an end is left", async (t) => {
+  const interim = "HTTP/1.1 102 Processing\r\n\r\n";
+  const final = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  const app = createRawServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      const count = MAX_INTERIM_ANSWERS + Number(String(data).startsWith("GET /more "));
+      socket.write(interim.repeat(count) + final);
+    });
+  });
+  await new Promise<void>((resolve) => app.listen(0, "127.0.0.1", resolve));
+  t.after(() => app.close());
+  const ingress = ingressTo(t, (app.address() as AddressInfo).port);
+  const own = await listening(t, (incoming, answer) => ingress.pass(incoming, answer, "192.0.2.1"));
+  const statusOf = async (path: string) => {
+    const sent = request({
+      port: own,
+      host: "127.0.0.1",
+      path,
+      agent: false,
+      headers: { host: `app-${APP}.apps.example` },
+    });
+    const [answer] = await once(sent.end(), "response");
+    answer.resume();
+    return answer.statusCode;
+  };
+  assert.equal(await statusOf("/"), 200);
+  assert.equal(await statusOf("/more"), 502);
 });

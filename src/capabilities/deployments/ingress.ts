@@ -7,7 +7,10 @@ import {
   type ServerResponse,
 } from "node:http";
 import { isIPv4 } from "node:net";
-import { INGRESS_TIMEOUT_MS, MAX_INGRESS, MAX_INGRESS_OF_ONE_APP } from "../../kernel/limits.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
+import { FairShares } from "../../kernel/fair-shares.ts";
+import { networkOf } from "../../kernel/ip-address.ts";
+import { INGRESS_TIMEOUT_MS, MAX_INGRESS, MAX_INGRESS_OF_ONE_APP, MAX_INTERIM_ANSWERS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { msToReceive } from "../../kernel/pace.ts";
 import type { Runner } from "../../runner/runner.ts";
@@ -31,13 +34,17 @@ const HOP_BY_HOP = new Set(
 const FIRST_FINAL_STATUS = 200;
 const ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
-/** Forwards requests for an app's domain to the ready replicas of its live deployment, round-robin. */
+/**
+ * Forwards requests for an app's domain to the ready replicas of its live deployment, round-robin. The slots of an app are shared among the
+ * addresses of its clients; all slots are shared among the addresses of clients, and among parents with their sub-organizations.
+ */
 export class Ingress {
   readonly #options: IngressOptions;
   readonly #host: RegExp;
-  readonly #open = new Map<string, number>();
+  readonly #ofApps = new Map<string, FairShares>();
+  readonly #ofAddresses = new FairShares(MAX_INGRESS);
+  readonly #ofOrganizations = new FairShares(MAX_INGRESS);
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
-  #all = 0;
   #turn = 0;
 
   constructor(options: IngressOptions) {
@@ -50,16 +57,14 @@ export class Ingress {
     return this.#host.test(host);
   }
 
-  pass(incoming: IncomingMessage, answer: ServerResponse): void {
+  /** @param remoteAddress the client's IP address, if it is known */
+  pass(incoming: IncomingMessage, answer: ServerResponse, remoteAddress: string | undefined): void {
     const [, appId = ""] = this.#host.exec(incoming.headers.host ?? "") ?? [];
     const id = appId.toLowerCase();
-    const ofApp = this.#open.get(id) ?? 0;
-    if (ofApp >= MAX_INGRESS_OF_ONE_APP || this.#all >= MAX_INGRESS) {
+    if (!this.#enter(id, networkOf(remoteAddress ?? ""), answer)) {
       refuse(answer, 503, "too many requests to this app are in progress");
       return;
     }
-    this.#count(id, 1);
-    answer.once("close", () => this.#count(id, -1));
     this.#send(id, incoming, answer).catch((error: Error) => {
       this.#options.log.warn({ appId: id, reason: error.message }, "a request to an app could not be forwarded");
       refuse(answer, 502, "the app could not be reached");
@@ -70,11 +75,22 @@ export class Ingress {
     this.#agent.destroy();
   }
 
-  #count(id: string, by: 1 | -1): void {
-    this.#all += by;
-    const count = (this.#open.get(id) ?? 0) + by;
-    if (count === 0) this.#open.delete(id);
-    else this.#open.set(id, count);
+  /** Whether the request gets its slots, which it holds until it is answered. */
+  #enter(appId: string, network: string, answer: ServerResponse): boolean {
+    const ofApp = this.#ofApps.get(appId) ?? new FairShares(MAX_INGRESS_OF_ONE_APP);
+    const leaveApp = ofApp.take(network);
+    const leave = leaveApp && this.#ofAddresses.take(network);
+    if (!leave) {
+      leaveApp?.();
+      return false;
+    }
+    this.#ofApps.set(appId, ofApp);
+    answer.once("close", () => {
+      leave();
+      leaveApp();
+      if (ofApp.isUnused) this.#ofApps.delete(appId);
+    });
+    return true;
   }
 
   async #send(appId: string, incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
@@ -83,6 +99,9 @@ export class Ingress {
     // If the client has disconnected meanwhile, nothing would end a request that starts now.
     if (answer.destroyed) return;
     if (!live) return refuse(answer, 404, "there is no such app, or it has no live deployment");
+    const leave = this.#ofOrganizations.take(rootIdOf({ id: live.organization_id, parentId: live.parent_id }));
+    if (!leave) return refuse(answer, 503, "too many requests are on their way to the apps of this organization");
+    answer.once("close", leave);
     const ready = (runner.replicasOf(live.id) ?? []).filter(({ isReady, address }) => isReady && isIPv4(address));
     const replica = ready[this.#turn++ % Math.max(ready.length, 1)];
     if (!replica) return refuse(answer, 503, "no replica of the app's live deployment is ready on this server");
@@ -95,8 +114,14 @@ export class Ingress {
       headers: forwarded(incoming),
       timeout: INGRESS_TIMEOUT_MS,
     });
+    let interim = 0;
+    outgoing.on("information", () => {
+      if (++interim > MAX_INTERIM_ANSWERS) outgoing.destroy(new Error("it sends too many interim answers"));
+    });
     outgoing.on("timeout", () => outgoing.destroy(new Error("the app took too long")));
     outgoing.on("response", (response) => {
+      // What had arrived already is still parsed.
+      if (outgoing.destroyed) return;
       const { statusCode = 0 } = response;
       // The parser accepts any three digits as a status. Lower ones are not final.
       if (statusCode < FIRST_FINAL_STATUS) return outgoing.destroy(new Error(`its status is ${statusCode}`));
@@ -163,6 +188,7 @@ const selectLive = prepared<{ appId: string }>()((db, { appId }) =>
     .innerJoin("tvc_deployments as d", (join) =>
       join.onRef("d.organization_id", "=", "a.organization_id").onRef("d.id", "=", "a.live_deployment_id"),
     )
-    .select(["d.id", "d.public_ingress_port"])
+    .innerJoin("organizations as o", "o.id", "a.organization_id")
+    .select(["d.id", "d.public_ingress_port", "a.organization_id", "o.parent_id"])
     .where("a.id", "=", appId),
 );

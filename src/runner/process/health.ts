@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { connect } from "node:http2";
-import { HEALTH_CHECK_TIMEOUT_MS } from "../../kernel/limits.ts";
+import { HEALTH_CHECK_TIMEOUT_MS, MAX_INTERIM_ANSWERS } from "../../kernel/limits.ts";
 import type { Program } from "../runner.ts";
 
 /** Whether a program reports that it is healthy: a status from 200 to 299 for `GET /health`, or by gRPC's health checking protocol. */
@@ -20,6 +20,13 @@ function overHttp(host: string, port: number): Promise<boolean> {
       const { statusCode = 0 } = response;
       response.destroy();
       resolve(statusCode >= 200 && statusCode < 300);
+    });
+    let interim = 0;
+    // Without an end, they would hold up the checks of all other programs.
+    asked.on("information", () => {
+      if (++interim <= MAX_INTERIM_ANSWERS) return;
+      reject(new Error("too many interim answers"));
+      asked.destroy();
     });
     // An answer that switches protocols closes the connection without any other event.
     asked.on("close", () => reject(new Error("no answer")));
