@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { fairlyKept } from "./fairly-kept.ts";
 
 /** A map of values that are their own sizes. Each holder of a value adds 512. */
-const kept = (bytes: number) => fairlyKept<number>({ bytes, sizeOf: (value) => value });
+const kept = (bytes: number, more: { share?: number; isOver?: (value: number) => boolean } = {}) =>
+  fairlyKept<number>({ bytes, share: 0, isOver: () => false, ...more, sizeOf: (value) => value });
 
 test("the holder of the most bytes lets go of what it has not used for longest", () => {
   const values = kept(10_000);
@@ -55,4 +56,29 @@ test("holders are bounded, however many come for one value", () => {
   values.set("key", 100, "first");
   for (let each = 0; each < 1000; each++) assert.equal(values.use("key", `holder ${each}`), 100);
   assert.ok(values.bytes() <= 10_000);
+});
+
+test("holders within their share keep what they use, however many younger ones come", () => {
+  const values = kept(100_000, { share: 6000 });
+  for (const key of ["a", "b"]) values.set(key, 2000, "1 old");
+  for (let each = 0; each < 2000; each++) values.set(`young ${each}`, 100, `2 young ${each}`);
+  assert.ok(values.bytes() <= 100_000);
+  assert.deepEqual([values.look("a"), values.look("b")], [2000, 2000]);
+  // Above the share it is the one with the most, as ever.
+  values.set("c", 2000, "1 old");
+  assert.deepEqual([values.look("a"), values.look("b"), values.look("c")], [undefined, 2000, 2000]);
+});
+
+test("values that are over go first, whoever holds them", () => {
+  let over: readonly number[] = [];
+  const values = kept(10_000, { share: 5000, isOver: (value) => over.includes(value) });
+  values.set("a", 3000, "1 old");
+  values.set("b", 3001, "1 old");
+  values.set("c", 2000, "2 young");
+  over = [3001];
+  values.set("d", 2001, "3 youngest");
+  assert.deepEqual(
+    ["a", "b", "c", "d"].map((key) => values.look(key)),
+    [3000, undefined, 2000, 2001],
+  );
 });

@@ -1,6 +1,9 @@
 /**
- * A bounded map with several holders, none of which can evict what another one uses. If the map is full, the holder with the most bytes
- * drops its least recently used values. A value is kept as long as it has a holder.
+ * A bounded map with several holders, none of which can evict what another one uses. If the map is full, values that are over go first. Then
+ * the holder with the most bytes drops its least recently used values, as long as it has more than a share; and if nobody has, the youngest
+ * holder does. So many young holders with little each evict nothing of an older one. A value is kept as long as it has a holder.
+ *
+ * Holders are compared by their names: the later in order is the younger, as it is with identifiers of version 7.
  */
 export interface FairlyKept<Value> {
   /** The value of `key` or undefined. Does not count as a use. */
@@ -16,6 +19,10 @@ export interface FairlyKept<Value> {
 export interface FairlyKeptOptions<Value> {
   /** The maximum bytes of the map. */
   bytes: number;
+  /** The bytes that a holder may have before it is the first to drop some. */
+  share: number;
+  /** Whether a value is of no more use. */
+  isOver: (value: Value) => boolean;
   /** The approximate bytes of a value and its key. Called once, when it is set. */
   sizeOf: (value: Value, key: string) => number;
 }
@@ -35,7 +42,12 @@ interface Held {
   bytes: number;
 }
 
-export function fairlyKept<Value>({ bytes: mostBytes, sizeOf }: FairlyKeptOptions<Value>): FairlyKept<Value> {
+export function fairlyKept<Value>({
+  bytes: mostBytes,
+  share,
+  isOver,
+  sizeOf,
+}: FairlyKeptOptions<Value>): FairlyKept<Value> {
   const entries = new Map<string, Entry<Value>>();
   const holders = new Map<string, Held>();
   let bytes = 0;
@@ -64,17 +76,26 @@ export function fairlyKept<Value>({ bytes: mostBytes, sizeOf }: FairlyKeptOption
     bytes -= entry.size;
   };
 
-  const holderOfMost = (): string => {
-    let [most, mostHeld] = ["", 0];
+  /** Who drops something next: the holder with the most bytes if it exceeds its share, otherwise the youngest. */
+  const nextToDrop = (): string => {
+    let [most, mostHeld, youngest] = ["", 0, ""];
     for (const [holder, held] of holders) {
       if (held.bytes > mostHeld) [most, mostHeld] = [holder, held.bytes];
+      if (holder > youngest) youngest = holder;
     }
-    return most;
+    return mostHeld > share ? most : youngest;
+  };
+
+  const dropOver = (): void => {
+    for (const [key, entry] of entries) {
+      if (isOver(entry.value)) for (const holder of [...entry.holders]) letGo(key, holder);
+    }
   };
 
   const makeRoom = (): void => {
+    if (bytes > mostBytes) dropOver();
     while (bytes > mostBytes) {
-      const holder = holderOfMost();
+      const holder = nextToDrop();
       const oldest = holders.get(holder)?.keys.values().next().value;
       if (oldest === undefined) return;
       letGo(oldest, holder);

@@ -704,6 +704,8 @@ export const UNKNOWN_KEY_PAUSE_MS = 30_000;
 export const ISSUER_FAILURE_PAUSE_MS = 5_000;
 /** Cache of issuers' keys, by bytes of their responses. Issuers that returned no keys have a cache of the same size. */
 export const MAX_KNOWN_ISSUER_BYTES = 16 * 1024 * 1024;
+/** What a parent with its sub-organizations may have of it before it is the first to lose some: the keys of a handful of issuers. */
+export const SHARE_OF_KNOWN_ISSUER_BYTES = 64 * 1024;
 /** Issuers that returned no keys and that are remembered. */
 export const MAX_UNUSABLE_ISSUERS = 1000;
 /** Issuers that are asked at one time, for one parent with its sub-organizations and in total. */

@@ -16,8 +16,17 @@ export const isWholePiece = (ms: number): boolean => ms >= pieceMs;
  *
  * @returns a function that restores the length
  */
-export function shortestPieces(): () => void {
-  pieceMs = 0;
+export const shortestPieces = (): (() => void) => piecesOf(0);
+
+/**
+ * For tests: no piece ends because of its length, however busy the machine is.
+ *
+ * @returns a function that restores the length
+ */
+export const endlessPieces = (): (() => void) => piecesOf(Number.POSITIVE_INFINITY);
+
+function piecesOf(ms: number): () => void {
+  pieceMs = ms;
   return () => {
     pieceMs = PIECE_MS;
   };

@@ -2,6 +2,7 @@ import { OutboundError } from "../delivery/outbound.ts";
 import type { Readiness } from "../http/pages.ts";
 import { MAX_COUNTED_JOBS, MAX_STATUS_BYTES, STATUS_DEADLINE_MS } from "../kernel/limits.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
+import { NEWEST_BACKUP_METRIC } from "./backup/schedule.ts";
 import type { Config } from "./config.ts";
 import { urlOf } from "./listening.ts";
 
@@ -24,6 +25,8 @@ export type Status =
       maintenance: string | undefined;
       /** The sinks of the audit stream. */
       audit: NonNullable<Readiness["audit"]>;
+      /** When the newest scheduled backup was begun; null if there is none yet, undefined if none is scheduled. */
+      newestBackup: string | null | undefined;
       /** Undefined if the database does not answer. */
       jobs: { waiting: number | undefined; dead: number | undefined };
     };
@@ -89,6 +92,7 @@ function statusFrom(
   metrics: string,
 ): Status {
   const startedAt = sampleIn(metrics, "keystead_process_start_time_seconds");
+  const backedUpAt = sampleIn(metrics, NEWEST_BACKUP_METRIC);
   return {
     state: status,
     version: /^keystead_build_info\{version="([^"]{1,100})"\} 1$/m.exec(metrics)?.[1],
@@ -97,6 +101,8 @@ function statusFrom(
     warnings,
     maintenance,
     audit,
+    newestBackup:
+      backedUpAt === undefined ? undefined : backedUpAt > 0 ? new Date(backedUpAt * 1000).toISOString() : null,
     jobs: {
       waiting: jobsIn(metrics, "waiting"),
       dead: jobsIn(metrics, "dead"),
@@ -121,7 +127,17 @@ export function describeStatus(status: Status): string {
   if (status.state === "none") return `not running: ${status.reason}\n`;
   if (status.state === "silent") return `no answer: ${status.reason}\n`;
   if (status.state === "unknown") return `unknown: ${status.reason}\n`;
-  const { state, version = "unknown", uptimeSeconds, reasons, warnings, maintenance, audit, jobs } = status;
+  const {
+    state,
+    version = "unknown",
+    uptimeSeconds,
+    reasons,
+    warnings,
+    maintenance,
+    audit,
+    newestBackup,
+    jobs,
+  } = status;
   const lines = [
     ["state", state],
     ["version", version],
@@ -133,10 +149,14 @@ export function describeStatus(status: Status): string {
       `audit ${sink}`,
       `${status}, ${backlog} lines waiting`,
     ]),
+    ...(newestBackup === undefined ? [] : [["backup", backupLine(newestBackup)]]),
     ["jobs", `${count(jobs.waiting)} waiting, ${count(jobs.dead)} dead`],
   ];
   return lines.map(([name, text]) => `${name}: ${text}\n`).join("");
 }
+
+const backupLine = (newest: string | null): string =>
+  newest === null ? "there is none yet" : `the newest is of ${newest}`;
 
 const count = (jobs: number | undefined): string =>
   jobs === undefined ? "an unknown number" : `${jobs}${jobs >= MAX_COUNTED_JOBS ? " or more" : ""}`;

@@ -309,11 +309,12 @@ function postgresDatabase(
   const probe = new PostgresConnection(probes, prepared);
   const ofRequests = new PostgresConnection(pool, prepared);
   const check = new HealthCheck({
-    read: () => onEither(probe, ofRequests, (connection) => connection.all("select 1", [])),
+    read: () => onEither(probe, ofRequests, (connection) => connection.all(READ_PROBE, [])),
     write: () =>
-      onEither(probe, ofRequests, (connection) =>
-        writeProbe(asTransactor(connection), { value: PROBE_FILLER.postgres }),
-      ),
+      onEither(probe, ofRequests, async (connection) => {
+        await connection.all(WRITE_LOCK_PROBE, []);
+        await writeProbe(asTransactor(connection), { value: PROBE_FILLER.postgres });
+      }),
   });
   return {
     kind: "postgres",
@@ -353,6 +354,14 @@ const asTransactor = (connection: PostgresConnection): Parameters<typeof writePr
     kind: "postgres",
     all: (query: { sql: string; parameters: readonly unknown[] }) => connection.all(query.sql, query.parameters),
   }) as Transactor;
+
+/**
+ * Read no row, and need the locks of requests nevertheless: somebody may have locked a table that every request reads, or every change
+ * writes, for example to rebuild it. SQLite has no locks on tables.
+ */
+const READ_PROBE = "select 1 from organizations, users, api_keys, authenticators where false";
+const WRITE_LOCK_PROBE =
+  "with a as (update activities set updated_at = updated_at where false) update votes set created_at = created_at where false";
 
 /** The smallest write that must find room. PostgreSQL allocates room in advance in large pieces, so one byte is enough there. */
 const PROBE_FILLER = { sqlite: "x".repeat(32 * 1024), postgres: "x" };

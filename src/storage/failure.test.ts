@@ -17,7 +17,7 @@ const withErrcode = (errcode: number) => Object.assign(new Error("of SQLite"), {
 const cases: Record<FailureKind, unknown[]> = {
   retry: [
     ...["40001", "40P01", "26000"].map(withCode),
-    Object.assign(new Error("cached plan must not change result type"), { code: "0A000" }),
+    Object.assign(new Error("zwischengespeicherter Plan"), { code: "0A000", file: "plancache.c" }),
   ],
   outage: [
     // Connection exceptions, wrong user or password, no such database, too many clients, shutdown, a standby, time limits.
@@ -89,17 +89,20 @@ describe("failures of databases", () => {
   });
 
   it("of a disk that is read-only are told as that, with the remedy", () => {
-    const ofPostgres = Object.assign(new Error('could not open file "base/5/1259": Read-only file system'), {
-      code: "42501",
-    });
-    for (const error of [withCode("EROFS"), ofPostgres]) {
-      const { kind, reason } = translate(error) as DatabaseFailure;
-      assert.deepEqual(
-        [kind, reason],
-        ["unavailable", "is on a read-only disk: find out why, and mount it for writing"],
-      );
+    const { kind, reason } = translate(withCode("EROFS")) as DatabaseFailure;
+    assert.deepEqual([kind, reason], ["unavailable", "is on a read-only disk: find out why, and mount it for writing"]);
+  });
+
+  it("of PostgreSQL's own files are told from those of its users' rights, whatever language it speaks", () => {
+    const denied = (file: string, text: string) => Object.assign(new Error(text), { code: "42501", file });
+    const { kind, reason } = translate(
+      denied("md.c", "konnte Datei »base/5/1259« nicht öffnen: Das Dateisystem ist nur lesbar"),
+    ) as DatabaseFailure;
+    assert.equal(kind, "unavailable");
+    assert.match(reason, /^cannot open or write files of its own: its disk is read-only, or /);
+    for (const error of [denied("aclchk.c", "keine Berechtigung für Tabelle users"), withCode("42501")]) {
+      assert.match((translate(error) as DatabaseFailure).reason, /does not let the user/);
     }
-    assert.match((translate(withCode("42501")) as DatabaseFailure).reason, /does not allow the user/);
   });
 
   it("keep the driver's error as their cause", () => {

@@ -47,8 +47,8 @@ export function isOutOfRoom(error: unknown): boolean {
 }
 
 /** Whether PostgreSQL no longer has or accepts a prepared statement: its tables changed, or a pooler mixed up connections. */
-export const isStaleStatement = ({ code, message = "" }: DriverError): boolean =>
-  code === "26000" || (code === "0A000" && message.includes("cached plan"));
+export const isStaleStatement = ({ code, file }: DriverError): boolean =>
+  code === "26000" || (code === "0A000" && file === "plancache.c");
 
 /** Whether the server, or a pooler in front of it, has no free connection. */
 export const isOutOfConnections = ({ code, message = "" }: DriverError): boolean =>
@@ -70,6 +70,8 @@ interface DriverError {
   /** Extended result code of SQLite. */
   errcode?: number;
   message?: string;
+  /** Which file of PostgreSQL's sources reports it. Unlike the message, it is the same whatever `lc_messages` says. */
+  file?: string;
 }
 
 interface Rule {
@@ -80,7 +82,7 @@ interface Rule {
 
 /** Matches the SQLSTATE, whole or its class (PostgreSQL, appendix A), or Node's error code. */
 const coded = (codes: RegExp) => (error: DriverError) => error.code !== undefined && codes.test(error.code);
-/** Matches the message, because node-postgres has no codes for errors that it detects itself. */
+/** Matches the message, because node-postgres and poolers have no codes for errors that they detect themselves. They speak English alone. */
 const worded = (words: RegExp) => (error: DriverError) => words.test(error.message ?? "");
 /** The low byte of an extended result code (sqlite.org/rescode.html). */
 const sqliteCode = ({ errcode }: DriverError): number | undefined =>
@@ -93,6 +95,8 @@ const SQLITE_READONLY = 8;
 const SQLITE_IO = 10;
 const READ_ONLY = "is on a read-only disk: find out why, and mount it for writing";
 const NO_ROOM = /^(53100|ENOSPC|EDQUOT)$/;
+/** Where PostgreSQL opens, extends and writes the files of its tables, its log and its transactions. */
+const OF_FILES = /^(md|fd|smgr|slru|xlog|bufmgr|buffile|copydir|relmapper|storage)\.c$/;
 const UNSIGNED = /^(SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_)/;
 const CERTIFICATE =
   /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH$|EPROTO$)/;
@@ -182,8 +186,13 @@ const rules: readonly Rule[] = [
 
   { kind: "unavailable", reason: "has no room left on its disk", holds: coded(NO_ROOM) },
   { kind: "unavailable", reason: READ_ONLY, holds: coded(/^EROFS$/) },
-  // PostgreSQL has one code for a disk that is read-only and for a user without the right.
-  { kind: "unavailable", reason: READ_ONLY, holds: worded(/: Read-only file system/) },
+  // PostgreSQL has one code for files that the system lets it not open or write, and for a user without the right.
+  {
+    kind: "unavailable",
+    reason:
+      "cannot open or write files of its own: its disk is read-only, or they belong to another user; mount it for writing, or give them back",
+    holds: ({ code, file = "" }) => code === "42501" && OF_FILES.test(file),
+  },
   {
     kind: "unavailable",
     reason:

@@ -17,7 +17,7 @@ import {
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
 import { issuerOfTests, oauthProviderParams, startIssuer } from "../support/issuer.ts";
 import { claimsOfToken, verificationTokenFor } from "../support/one-time-codes.ts";
-import { onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
+import { engines, onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld, type Member } from "../support/world.ts";
 
 const NEEDED = "ACTIVITY_STATUS_AUTHENTICATORS_NEEDED";
@@ -497,4 +497,66 @@ describe("stamps that a token attests", () => {
       assert.match(body.message, /has expired/);
     }
   });
+});
+
+describe("stamps by a contact that is lost and had again", () => {
+  for (const engine of engines) {
+    it(`stay taken back where the loss was asked for before the stamp and stored after it (${engine})`, async (t) => {
+      let clockAheadMs = 0;
+      const server = await startTestServer(engine, { clock: () => Date.now() + clockAheadMs });
+      t.after(() => server.close());
+      const { root } = await createWorld(server);
+      const { client } = root;
+      const members = [await addUser(client), await addUser(client), await addUser(client)] as const;
+      const [losing, , last] = members;
+      const { userId } = losing;
+      const userEmail = newAddress();
+      await client.result("update_user", { userId, userEmail });
+      await client.result("create_policy", {
+        policyName: newId(),
+        effect: "EFFECT_ALLOW",
+        condition: "activity.kind == 'UPDATE_USER'",
+        consensus: `approvers.any(u, u.id == '${userId}')`,
+        notes: "",
+      });
+      await client.result("create_mfa_policy", {
+        userId,
+        mfaPolicyName: "Two",
+        condition: "activity.kind == 'CREATE_USER_TAG'",
+        order: 1,
+        requiredAuthenticationMethods: ["EMAIL_OTP", "API_KEY"].map((type) => ({
+          any: [{ type: `AUTHENTICATION_TYPE_${type}` }],
+        })),
+      });
+      const key = generateApiKey();
+      const code = { key, token: await verificationTokenFor(server, client, userEmail, { key }) };
+      const userIds = [root.userId, ...members.map((member) => member.userId)];
+      await client.result("update_root_quorum", { threshold: 4, userIds });
+      const renamed = (await client.submit("update_organization_name", { organizationName: newId() })).body.activity;
+      const tagged = (await losing.client.submit("create_user_tag", { userTagName: "t", userIds: [] })).body.activity;
+      /** Who still approves the one activity, and by which credentials one of them does the other. */
+      const counted = async () => {
+        const { votes } = (await client.read("get_activity", { activityId: renamed.id })).activity;
+        const [status] = (await losing.client.read("get_mfa_status", { activityId: tagged.id })).mfaStatuses;
+        return {
+          voters: votes.filter(({ revokedAt }: Json) => revokedAt === undefined).map((vote: Json) => vote.userId),
+          methods: status.satisfiedMethods.map(({ type }: Json) => type).sort(),
+        };
+      };
+
+      clockAheadMs = 60_000;
+      for (const { fingerprint } of [renamed, tagged]) {
+        const timestampMs = String(Date.now() + clockAheadMs);
+        await submitAttested(client, "approve_activity", { fingerprint }, code, { timestampMs });
+      }
+      clockAheadMs = 0;
+      for (const { fingerprint } of [renamed, tagged]) await last.client.submit("approve_activity", { fingerprint });
+      const methods = ["AUTHENTICATION_TYPE_API_KEY", "AUTHENTICATION_TYPE_EMAIL_OTP"];
+      assert.deepEqual(await counted(), { voters: [root.userId, userId, last.userId], methods });
+      for (const address of [newAddress(), userEmail]) {
+        await losing.client.result("update_user", { userId, userEmail: address });
+      }
+      assert.deepEqual(await counted(), { voters: [root.userId, last.userId], methods: methods.slice(0, 1) });
+    });
+  }
 });

@@ -43,6 +43,11 @@ for (const engine of engines) {
       const seconds = Number(/^keystead_backup_last_success_timestamp_seconds (\d+)$/m.exec(metrics)?.[1]);
       assert.equal(Math.floor(seconds / 60) <= Math.floor(Date.now() / 60_000), true);
       assert.ok(seconds * 1000 >= Date.parse(manifest.takenAt) - 600_000);
+      const newest = new Date(seconds * 1000).toISOString();
+      const shown = async (...more: string[]) =>
+        (await runKeystead(["status", ...more], settingsOf({ dataDir, databaseUrl, settings }))).stdout;
+      assert.match(await shown(), new RegExp(`^backup: the newest is of ${newest}$`, "m"));
+      assert.equal((JSON.parse(await shown("--json")) as { newestBackup: unknown }).newestBackup, newest);
       await server.end("SIGTERM");
     });
   });
@@ -66,16 +71,21 @@ it("a backup that fails is told, and the server goes on", async () => {
   await whenReady(server);
   const { code, stdout } = await runKeystead(["status"], settingsOf({ dataDir, settings }));
   assert.deepEqual([code, stdout.includes(`\nwarning backup: ${warnings?.backup}\n`)], [0, true], stdout);
+  assert.match(stdout, /^backup: there is none yet$/m);
   await server.root.read("whoami");
   assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
 });
 
 /** The schedule of one server of several, that is looked at when the test says so. */
-function scheduled(directory: string, url: string, { keep = 2, now = Date.now(), clock = () => now } = {}) {
+function scheduled(
+  directory: string,
+  url: string,
+  { every = 3600, keep = 2, now = Date.now(), clock = () => now } = {},
+) {
   const told: string[] = [];
   const tell = (_facts: object, text: string) => void told.push(text);
   const log = { info: tell, warn: tell } as unknown as Logger;
-  const backups = new ScheduledBackups({ every: 3600, keep, directory }, { url, clock, log });
+  const backups = new ScheduledBackups({ every, keep, directory }, { url, clock, log });
   const look = () => backups.job.run({} as Parameters<typeof backups.job.run>[0]);
   return { told, look, backups };
 }
@@ -160,6 +170,23 @@ it("a backup that failed is tried again after the pause, wherever the clock was 
   await look();
   await until(() => told.includes("backed up"), "the backup");
   assert.equal(backups.problem(), undefined);
+});
+
+it("a backup that failed is tried again by the time that the next one is due, where that is before the pause ends", async (test) => {
+  const [folder, url] = [temporaryFolder(), await migratedUrl()];
+  const directory = join(folder, "backups");
+  writeFileSync(directory, "no folder");
+  let elapsed = 0;
+  test.mock.method(performance, "now", () => elapsed);
+  const { look, told } = scheduled(directory, url, { every: 60 });
+  await look();
+  rmSync(directory);
+  elapsed += 20_000;
+  await look();
+  assert.deepEqual(told, ["a scheduled backup failed"], "it pauses");
+  elapsed += 40_000;
+  await look();
+  await until(() => told.includes("backed up"), "the backup");
 });
 
 it("a schedule that cannot be is refused at the start", () => {

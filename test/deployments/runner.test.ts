@@ -46,8 +46,10 @@ for (const engine of oneEngine("sqlite")) {
       client = (await createWorld(server)).root.client;
       app = await client.result("create_tvc_app", appParams([alice]));
     });
-    // The last test has closed the server.
-    after(() => folder.remove());
+    after(async () => {
+      await server.close();
+      folder.remove();
+    });
 
     const deploy = async (name: string, more: Json = {}): Promise<Json> => {
       const port = await reservePort();

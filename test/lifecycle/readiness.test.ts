@@ -83,6 +83,23 @@ describe("/readyz on PostgreSQL", () => {
     assert.equal((await rename()).status, 200);
   });
 
+  it("tables that somebody has locked, for reads or for writes alone", async () => {
+    const client = new pg.Client({ connectionString: directUrl });
+    await client.connect();
+    for (const [lock, state, reason] of [
+      ["users in access exclusive mode", "unavailable", /^the database did not answer in time; /],
+      ["activities in access exclusive mode", "unwritable", /^the database did not (answer|confirm a write) in time; /],
+      ["votes in share mode", "unwritable", /^the database did not (answer|confirm a write) in time; /],
+    ] as const) {
+      await client.query("begin");
+      await client.query(`lock table ${lock}`);
+      await untilDatabaseIs(server, state, reason);
+      await client.query("rollback");
+      await untilReady(server);
+    }
+    await client.end();
+  });
+
   it("commits that fail for want of room, where a small write still works", async () => {
     // A real error of the server, at the commit, with the code of a full disk.
     await operate(

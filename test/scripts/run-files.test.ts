@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -115,6 +115,33 @@ describe("test files that take turns in a process", () => {
     assert.equal(status, 1);
     assert.deepEqual(failed, ["hangs"], output);
     assert.match(output, /✔ what follows/);
+  });
+
+  it("leave no server behind, where a test of theirs fails before it closes it", async () => {
+    const support = (name: string) => JSON.stringify(new URL(`../support/${name}`, import.meta.url).href);
+    const found = join(folder, "found");
+    write(
+      "leaves-a-server",
+      `import { writeFileSync } from "node:fs";
+      import { startTestServer } from ${support("server.ts")};
+      import { atEndOfFile } from ${support("end-of-file.ts")};
+      let url;
+      it("fails", async () => {
+        ({ baseUrl: url } = await startTestServer("sqlite"));
+        assert.equal((await fetch(url + "/healthz")).status, 200);
+        assert.fail("before it closes it");
+      });
+      // Done after what the support files have done.
+      atEndOfFile(async () => {
+        const answer = await fetch(url + "/healthz").catch(() => undefined);
+        writeFileSync(${JSON.stringify(found)}, answer ? "open" : "closed");
+      });`,
+    );
+    const { failed, output } = await runFiles(folder, ["leaves-a-server"], {
+      KEYSTEAD_TEST_HANGS_AFTER_MS: String(HANGS_AFTER_MS),
+    });
+    assert.match(output, /before it closes it/);
+    assert.deepEqual([failed, readFileSync(found, "utf8")], [["leaves-a-server"], "closed"], output);
   });
 
   it("pass where all are good, and counts are theirs alone", async () => {

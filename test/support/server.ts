@@ -15,6 +15,7 @@ import type { Credentials } from "../../src/main/credentials-file.ts";
 import { type RunningServer, serve } from "../../src/main/serve.ts";
 import { type Chains, chainsOfTests, earnOfTests, writeChains } from "./chain.ts";
 import { Client } from "./client.ts";
+import { atEndOfFile } from "./end-of-file.ts";
 import { areLong } from "./long-tests.ts";
 import { copyMigratedFile } from "./migrated-sqlite.ts";
 import { oauth2ProviderOfTests } from "./oauth2-provider.ts";
@@ -84,6 +85,12 @@ export interface TestServerOptions {
   prices?: Record<string, string>;
 }
 
+// A test that fails may leave servers behind, and they would keep the process of the tests from ending.
+const running = new Set<Pick<TestServer, "close">>();
+atEndOfFile(async () => {
+  for (const server of running) await server.close();
+});
+
 /** A whole service in this process: real listener, signer process and database; each answer is held against its schema. */
 export async function startTestServer(engine: TestEngine, options: TestServerOptions = {}): Promise<TestServer> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "keystead-test-"));
@@ -126,7 +133,13 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
     ...(options.outbound ? { outbound: options.outbound } : {}),
   });
   const credentials = JSON.parse(readFileSync(join(dataDir, "credentials.json"), "utf8")) as Credentials;
-  return {
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    running.delete(started);
+    await server.close();
+    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+  };
+  const started: TestServer = {
     ...server,
     dataDir,
     databaseUrl,
@@ -136,11 +149,13 @@ export async function startTestServer(engine: TestEngine, options: TestServerOpt
       privateKey: credentials.apiKey.privateKey as string,
     }),
     log: () => lines.join(""),
-    close: async () => {
-      await server.close();
-      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+    close: () => {
+      closing ??= close();
+      return closing;
     },
   };
+  running.add(started);
+  return started;
 }
 
 async function onRampOfTests(): Promise<object> {

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
 import { Authenticator, renderAuthenticator } from "../../engine/identity/users.ts";
-import { fail } from "../../kernel/errors.ts";
+import { requireCredential } from "./store.ts";
 
 export const getAuthenticator = query({
   path: "get_authenticator",
@@ -10,13 +10,7 @@ export const getAuthenticator = query({
   request: Type.Object({ organizationId: Id, authenticatorId: Id }),
   response: Type.Object({ authenticator: Authenticator }),
   async run({ request: { authenticatorId: id }, read, organization }) {
-    const row = await read
-      .selectFrom("authenticators")
-      .selectAll()
-      .where("organization_id", "=", organization.id)
-      .where("id", "=", id)
-      .executeTakeFirst();
-    if (!row) fail("RESOURCE_NOT_FOUND", { kind: "authenticator", id, organizationId: organization.id });
+    const row = await requireCredential(read, "authenticators", organization.id, { kind: "authenticator", id });
     return { authenticator: renderAuthenticator(row) };
   },
 });

@@ -216,7 +216,8 @@ async function store(
     result: result ?? {},
     failure: failure ?? null,
     createdAt: isNew ? now : record.createdAt,
-    updatedAt: now,
+    // Never older than a stamp on it: a request that arrived earlier may be stored later.
+    updatedAt: isNew ? now : Math.max(now, record.updatedAt),
   };
   const { id: activityId, organizationId } = activity;
   const vote = voteOfBallot(activity, ballot, isNew);

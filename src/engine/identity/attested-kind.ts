@@ -78,17 +78,17 @@ export const attestedKind = credentialKind<AttestedStamp, AttestedHolder>({
 
 const alreadyVerified = new WeakMap<AttestedStamp, Promise<void>>();
 
-async function verifyAttestation(
-  stamp: AttestedStamp,
-  body: Uint8Array,
-  { oidc, organizationId }: Verifying,
-): Promise<void> {
+async function verifyAttestation(stamp: AttestedStamp, body: Uint8Array, { oidc, rootId }: Verifying): Promise<void> {
   if (!(await verifyAttestedStamp(stamp, body))) refuse("the signature does not match the body");
   // A verification token was verified when its holder was looked up.
   if (stamp.scheme !== "STAMP_ATTESTED_SCHEME_P256_OIDC") return;
   const expectedNonce = nonceOfPublicKey(stamp.publicKeyAsSent);
   try {
-    await oidc.verify(stamp.attestation, { field: "publicKeyAttestation", expectedNonce, organizationId });
+    await oidc.verify(stamp.attestation, {
+      field: "publicKeyAttestation",
+      expectedNonce,
+      organizationId: rootId,
+    });
   } catch (error) {
     if (!(error instanceof KeysteadError)) throw error;
     const { message: reason, retryAfterSeconds } = error;

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { refuseUnfitKind } from "./authenticate.ts";
+import type { OidcVerifier } from "../../providers/oidc/verifier.ts";
+import type { Reader } from "../../storage/engine.ts";
+import { apiKeyKind } from "./api-key-kind.ts";
+import { authenticate, refuseUnfitKind } from "./authenticate.ts";
+import type { Holder } from "./credential-kind.ts";
 import { credentialKinds, decodeStamp } from "./credential-kinds.ts";
 
 describe("kinds of credentials", () => {
@@ -31,4 +35,29 @@ describe("kinds of credentials", () => {
     assert.throws(() => refuseUnfitKind(narrow, { kind: "query", path }), { code: "CREDENTIAL_NOT_FOR_THIS" });
     refuseUnfitKind(narrow, { kind: "query", path: "another" });
   });
+});
+
+it("a sub-organization's stamps are verified at the expense of its parent, which may have any number of them", async () => {
+  const [parentId, organizationId] = ["of the parent", "of the request"];
+  const organization = { id: organizationId, parentId };
+  const holder = { rank: 0, organization, actor: { organizationId, userId: "user" } } as unknown as Holder;
+  const asked: string[] = [];
+  const kind = {
+    ...apiKeyKind,
+    keyOf: () => "key",
+    find: async () => [holder],
+    verify: async (...[, , , { rootId }]: Parameters<typeof apiKeyKind.verify>) => void asked.push(rootId),
+    refuseLapsed: () => {},
+    recordOf: () => ({ publicKey: "key", scheme: "", signature: "", assertion: null }),
+  };
+  const request = { body: Buffer.from("{}"), organizationId, reach: "organization", remoteAddress: undefined } as const;
+  const oidc = {} as OidcVerifier;
+  const known = await authenticate({} as Reader, {
+    ...request,
+    stamp: { kind, decoded: {} },
+    isExempt: true,
+    oidc,
+    now: 0,
+  });
+  assert.deepEqual([known.actor.userId, asked], ["user", [parentId]]);
 });

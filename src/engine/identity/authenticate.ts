@@ -7,6 +7,7 @@ import type { Reader } from "../../storage/engine.ts";
 import type { Operation, Organization } from "../operations.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Reach, StampRecord } from "./credential-kind.ts";
 import type { DecodedStamp } from "./credential-kinds.ts";
+import { rootIdOf } from "./organizations.ts";
 
 /** How to find the credential again, inside the transaction that decides. */
 interface CredentialKey {
@@ -84,13 +85,12 @@ async function holderBehind(
   lookup: CredentialLookup,
   { oidc, now }: Pick<StampedBody, "oidc" | "now">,
 ): Promise<Holder> {
-  const { organizationId } = lookup;
   let meant: Holder | undefined;
   let refusal: KeysteadError | undefined;
   for (const holder of holders) {
     if (meant && holder.rank > meant.rank) break;
     try {
-      await kind.verify(decoded, body, holder, { oidc, organizationId });
+      await kind.verify(decoded, body, holder, { oidc, rootId: rootIdOf(holder.organization) });
       kind.refuseLapsed(holder, lookup, now);
     } catch (error) {
       if (!(error instanceof KeysteadError)) throw error;

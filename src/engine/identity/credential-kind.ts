@@ -47,8 +47,8 @@ export interface StampRecord {
 /** What verifying stamps needs besides stored rows. */
 export interface Verifying {
   oidc: OidcVerifier;
-  /** The organization named in the request. */
-  organizationId: string;
+  /** The holder's organization, or its parent: what is asked of issuers for any of a parent's sub-organizations counts for the parent. */
+  rootId: string;
 }
 
 /** A kind of credential: how its stamps are decoded, looked up and verified, and what it may be used for. */

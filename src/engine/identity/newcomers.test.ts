@@ -12,7 +12,10 @@ import { stampOfNewcomer } from "./newcomers.ts";
 
 const organizationId = "of the request";
 const lookup = { organizationId, key: "02ab", reach: "organization", now: 0 } as const;
-const user = { actor: { organizationId, userId: "made by the other request" } } as Holder;
+const user = {
+  organization: { id: organizationId, parentId: null },
+  actor: { organizationId, userId: "made by the other request" },
+} as Holder;
 
 /** What is found where each look-up for users answers in its turn, and the request itself lets nobody in. */
 function find(...known: Holder[][]): Promise<readonly Holder[]> {

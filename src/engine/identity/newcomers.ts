@@ -6,7 +6,7 @@ import { findAllowlist } from "./allowlists.ts";
 import { type ApiKeyHolder, apiKeyKind } from "./api-key-kind.ts";
 import type { AnyCredentialKind, CredentialLookup, Holder, Verifying } from "./credential-kind.ts";
 import type { DecodedStamp } from "./credential-kinds.ts";
-import { findOrganization } from "./organizations.ts";
+import { findOrganization, rootIdOf } from "./organizations.ts";
 import { type PasskeyHolder, passkeyKind } from "./passkey-kind.ts";
 
 /** Reads from the request who the newcomer is; throws if the operation refuses them. */
@@ -58,7 +58,7 @@ async function knownHolders(
   for (const holder of await kind.find(read, lookup)) {
     if (holder.actor.organizationId !== lookup.organizationId) continue;
     try {
-      await kind.verify(decoded, body, holder, { oidc, organizationId: lookup.organizationId });
+      await kind.verify(decoded, body, holder, { oidc, rootId: rootIdOf(holder.organization) });
       known.push(holder);
     } catch (error) {
       if (!(error instanceof KeysteadError)) throw error;

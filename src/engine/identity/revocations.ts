@@ -6,7 +6,7 @@ import { preparedWrite } from "../../storage/prepared.ts";
  * Deleting a credential or a user revokes the votes made with it on activities that are still open. There may be any number of them, so none
  * is updated: the id of what was deleted is recorded (ids are never reused), and votes are compared with these ids when they are read. A
  * credential that expired, or was replaced by a newer one of the same user, does not count as deleted. If a user loses a contact, that is
- * recorded with the user and the time, and revokes votes up to then, because the user may get the contact back.
+ * recorded with the user and the time, and revokes the votes stored until then, because the user may get the contact back.
  */
 
 /** When a stamp of the table was revoked, null if it was not. For open activities. */

@@ -10,6 +10,7 @@ import { prepared } from "../../storage/prepared.ts";
 import { bytesOfRows } from "../bytes-of-rows.ts";
 import { OneOf, Timestamp, timestampOf } from "../fields.ts";
 import { oldestFirst } from "../paging.ts";
+import { type AnyCredentialTable, credentialsOfUsers } from "./credential-rows.ts";
 
 /** Users and their credentials as the API shows them: in queries, and inside every vote. */
 
@@ -170,23 +171,11 @@ function ofUsers<Select extends Compilable<unknown>>(
   };
 }
 
-const findApiKeys = ofUsers((db, organizationId, userIds) =>
-  db.selectFrom("api_keys").selectAll().where("organization_id", "=", organizationId).where("user_id", "in", userIds),
-);
-const findAuthenticators = ofUsers((db, organizationId, userIds) =>
-  db
-    .selectFrom("authenticators")
-    .selectAll()
-    .where("organization_id", "=", organizationId)
-    .where("user_id", "in", userIds),
-);
-const findOauthProviders = ofUsers((db, organizationId, userIds) =>
-  db
-    .selectFrom("oauth_providers")
-    .selectAll()
-    .where("organization_id", "=", organizationId)
-    .where("user_id", "in", userIds),
-);
+const credentialsBy = <Table extends AnyCredentialTable>(table: Table) =>
+  ofUsers((db, organizationId, userIds) => credentialsOfUsers(db, table, organizationId, userIds));
+const findApiKeys = credentialsBy("api_keys");
+const findAuthenticators = credentialsBy("authenticators");
+const findOauthProviders = credentialsBy("oauth_providers");
 const findVersions = ofUsers((db, organizationId, userIds) =>
   db
     .selectFrom("users")

@@ -13,11 +13,13 @@ import { version } from "../version.ts";
 import type { BackupSchedule } from "./settings.ts";
 
 const LOOK_MS = MINUTE_MS;
-/** The pause after a failure before the next attempt. */
-const PAUSE_MS = 10 * MINUTE_MS;
+/** The longest pause after a failure before the next attempt. */
+const MAX_PAUSE_MS = 10 * MINUTE_MS;
 /** If nothing was written to a partial file for this long, its process was killed or hangs. */
 const UNFINISHED_MS = 10 * MINUTE_MS;
 const NAME = /^keystead-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup(\.age)?$/;
+/** `keystead status` reads it too. */
+export const NEWEST_BACKUP_METRIC = "keystead_backup_last_success_timestamp_seconds";
 const PARTIAL_NAME = /^keystead-.*\.partial$/;
 
 /**
@@ -56,7 +58,7 @@ export class ScheduledBackups {
   measure(registry: Registry): void {
     const newest = () => newestBackup(this.#schedule, this.#clock());
     new Gauge({
-      name: "keystead_backup_last_success_timestamp_seconds",
+      name: NEWEST_BACKUP_METRIC,
       help: "When the newest scheduled backup was begun; 0 while there is none.",
       registers: [registry],
       collect() {
@@ -99,8 +101,9 @@ export class ScheduledBackups {
   }
 
   async #backUp(now: number): Promise<void> {
-    const { directory, encryptTo: recipient } = this.#schedule;
+    const { directory, encryptTo: recipient, every } = this.#schedule;
     const file = join(directory, nameAt(now, recipient !== undefined));
+    const begunAt = performance.now();
     try {
       makeFolder(directory, 0o700);
       const { signal } = this.#abort;
@@ -111,7 +114,8 @@ export class ScheduledBackups {
       if (this.#abort.signal.aborted) return;
       this.#failures++;
       this.#failed = { at: now, words: wordsOf(error as Error) };
-      this.#pausedUntil = performance.now() + PAUSE_MS;
+      // Half the interval is over before the next backup is due, whichever way the looks of the job fall.
+      this.#pausedUntil = begunAt + Math.min(MAX_PAUSE_MS, (every * 1000) / 2);
       this.#log.warn({ reason: (error as Error).message }, "a scheduled backup failed");
       return;
     }

@@ -9,6 +9,7 @@ import {
   MAX_KNOWN_ISSUER_BYTES,
   MAX_UNUSABLE_ISSUERS,
   MAX_WAITING_ISSUER_FETCHES,
+  SHARE_OF_KNOWN_ISSUER_BYTES,
   UNKNOWN_KEY_PAUSE_MS,
 } from "../../kernel/limits.ts";
 import { recentlyUsed } from "../../kernel/recently-used.ts";
@@ -56,9 +57,12 @@ export interface OwnIssuer {
 
 export function createIssuers(options: IssuerFetching & { clock: Clock; own?: OwnIssuer | undefined }): Issuers {
   const { clock, own } = options;
-  // Anybody can name issuers with large documents, so no organization may evict the keys that another one uses.
+  // Anybody can name issuers with large documents, so no organization may evict the keys that another one uses. Nor may many new
+  // organizations, each with a little, evict those of older ones: their identifiers tell which are older.
   const known = fairlyKept<Known>({
     bytes: MAX_KNOWN_ISSUER_BYTES,
+    share: SHARE_OF_KNOWN_ISSUER_BYTES,
+    isOver: (look) => !stands(look, clock()),
     // Imported keys take about as much memory again as their text.
     sizeOf: ({ bytes }, issuer) => 1024 + 2 * issuer.length + 2 * bytes,
   });

@@ -1,16 +1,27 @@
 import { type Grade, providerAt } from "../../../authority/state.ts";
+import { credentialsOfUsers } from "../../identity/credential-rows.ts";
 import { byStatement, byUser, type Loaders } from "./loaders.ts";
+
+/** A loader of the ids of credentials, by what is unique about them within the organization. */
+const idBy = (table: "api_keys" | "authenticators", column: "public_key" | "credential_id") => ({
+  absent: undefined,
+  load: byStatement(
+    (db, organizationId, values) =>
+      db
+        // The cast picks one of the tables for the compiler.
+        .selectFrom(table as "api_keys")
+        .select(["id", `${column as "public_key"} as value`])
+        .where("organization_id", "=", organizationId)
+        .where(column as "public_key", "in", values),
+    (rows) => new Map(rows.map(({ id, value }) => [value, id])),
+  ),
+});
 
 export const credentialLoaders = {
   apiKeys: {
     absent: [],
     load: byStatement(
-      (db, organizationId, userIds) =>
-        db
-          .selectFrom("api_keys")
-          .selectAll()
-          .where("organization_id", "=", organizationId)
-          .where("user_id", "in", userIds),
+      (db, organizationId, userIds) => credentialsOfUsers(db, "api_keys", organizationId, userIds),
       byUser((row) => ({
         id: row.id,
         name: row.name,
@@ -23,27 +34,11 @@ export const credentialLoaders = {
       })),
     ),
   },
-  apiKeyId: {
-    absent: undefined,
-    load: byStatement(
-      (db, organizationId, publicKeys) =>
-        db
-          .selectFrom("api_keys")
-          .select(["id", "public_key"])
-          .where("organization_id", "=", organizationId)
-          .where("public_key", "in", publicKeys),
-      (rows) => new Map(rows.map(({ id, public_key }) => [public_key, id])),
-    ),
-  },
+  apiKeyId: idBy("api_keys", "public_key"),
   authenticators: {
     absent: [],
     load: byStatement(
-      (db, organizationId, userIds) =>
-        db
-          .selectFrom("authenticators")
-          .selectAll()
-          .where("organization_id", "=", organizationId)
-          .where("user_id", "in", userIds),
+      (db, organizationId, userIds) => credentialsOfUsers(db, "authenticators", organizationId, userIds),
       byUser((row) => ({
         id: row.id,
         name: row.name,
@@ -58,27 +53,11 @@ export const credentialLoaders = {
       })),
     ),
   },
-  authenticatorId: {
-    absent: undefined,
-    load: byStatement(
-      (db, organizationId, credentialIds) =>
-        db
-          .selectFrom("authenticators")
-          .select(["id", "credential_id"])
-          .where("organization_id", "=", organizationId)
-          .where("credential_id", "in", credentialIds),
-      (rows) => new Map(rows.map(({ id, credential_id }) => [credential_id, id])),
-    ),
-  },
+  authenticatorId: idBy("authenticators", "credential_id"),
   oauthProviders: {
     absent: [],
     load: byStatement(
-      (db, organizationId, userIds) =>
-        db
-          .selectFrom("oauth_providers")
-          .selectAll()
-          .where("organization_id", "=", organizationId)
-          .where("user_id", "in", userIds),
+      (db, organizationId, userIds) => credentialsOfUsers(db, "oauth_providers", organizationId, userIds),
       byUser(({ id, name, issuer, audience, subject, created_at: createdAt }) => ({
         id,
         name,

@@ -1,12 +1,12 @@
 import { type Expression, expressionBuilder, sql } from "kysely";
 import { contactCredential } from "../../../authority/attested.ts";
-import type { Contact, ContactType } from "../../../authority/state.ts";
+import type { ContactType } from "../../../authority/state.ts";
 import type { Transactor } from "../../../storage/engine.ts";
 import { DatabaseFailure } from "../../../storage/failure.ts";
 import { laterUpdate, preparedWrite } from "../../../storage/prepared.ts";
 import type { Schema } from "../../../storage/schema.ts";
 import { deleteRows, timesOf, updateRows } from "./rows.ts";
-import { takeVotesBack } from "./votes.ts";
+import { takeVotesBack, timeOfLoss } from "./votes.ts";
 import type { Writers } from "./writers.ts";
 
 /** Stands for null, which means "unchanged" in the statement. No contact is empty. */
@@ -98,9 +98,6 @@ const insertVerifiedContact = preparedWrite<{
     .returning("user_id"),
 );
 
-/** The id under which the loss of a contact is recorded. It includes the user, because others may have or get the same contact. */
-const stampsByContact = (userId: string, contact: Contact): string => `${userId} ${contactCredential(contact).id}`;
-
 export const userWriters = {
   async addUser(tx, organizationId, { user }) {
     const { id, name, email, phoneNumber } = user;
@@ -131,8 +128,12 @@ export const userWriters = {
       .execute();
   },
 
-  loseContact: (tx, organizationId, { userId, contact, now }) =>
-    takeVotesBack(tx, organizationId, [{ id: stampsByContact(userId, contact) }], now),
+  async loseContact(tx, organizationId, { userId, contact, now }) {
+    const { id: credentialId } = contactCredential(contact);
+    const lostAt = await timeOfLoss(tx, { organizationId, userId, credentialId }, now);
+    // The id includes the user, because others may have or get the same contact.
+    await takeVotesBack(tx, organizationId, [{ id: `${userId} ${credentialId}` }], lostAt);
+  },
 
   async removeUser(tx, organizationId, { userId, now }) {
     // Everything that belongs to them is deleted with the row.
