@@ -93,6 +93,7 @@ test("facts hold to the ranges of their types", () => {
   const tx = { to: "", data: "0x", value: 0n, gas: 0, nonce: 0, type: "LEGACY" as const };
   const value = (value: bigint | number) => condition("eth.tx.value >= 0", { eth: { tx: { ...tx, value } } });
   assert.equal(value(2n ** 256n - 1n), true);
+  assert.equal(value(0n), true);
   assert.equal(value(2n ** 256n), "OUT_OF_RANGE");
   assert.equal(value(-1n), "OUT_OF_RANGE");
   assert.equal(value(1.5), "WRONG_FACT");
@@ -102,6 +103,7 @@ test("facts hold to the ranges of their types", () => {
       wallet_account: { address: "", path_indexes: [1, value] },
     });
   assert.equal(index(2n ** 127n - 1n), true);
+  assert.equal(index(-(2n ** 127n)), true);
   assert.equal(index(2n ** 127n), "OUT_OF_RANGE");
   assert.equal(index(-(2n ** 127n) - 1n), "OUT_OF_RANGE");
   assert.equal(condition("wallet.id == 'W'", { wallet: { id: 5 } as never }), "WRONG_FACT");
@@ -316,12 +318,13 @@ test("errors of evaluation say what and where", () => {
     (error: PolicyError) => error.description === "there is no wallet here (line 2, column 2)",
   );
   const tx = { to: "", data: "0x", value: 0n, gas: 0, nonce: 0, type: "LEGACY" as const };
-  const message = { list: [1], odd: [null] as never };
+  const message = { list: [1], odd: [null] as never, struct: { a: 1 } };
   const facts = { activity, eth: { tx, eip_712: { primary_type: "", domain: {}, message } }, wallets: [{ id: "W" }] };
   const table: [string, string][] = [
     ["eth.tx.chain_id == 1", "there is no eth.tx.chain_id here"],
     ["wallets[0].label == 'x'", "there is no Wallet.label here"],
     ["eth.eip_712.message['list'] < 1", "`eth.eip_712.message['list']` is a list, not an integer"],
+    ["eth.eip_712.message['struct'] < 1", "`eth.eip_712.message['struct']` is a struct, not an integer"],
     ["eth.eip_712.message['list'] == 1", "a list cannot be compared with an integer"],
     ["eth.eip_712.message['odd'][0] == 1", "the argument is nothing, which has no type here"],
     ["eth.eip_712.message['list'].a == 1", "'a' is asked of a list; elements of a list or tuple go by position"],
@@ -338,6 +341,8 @@ test("a root is absent where any name of its path is, and what it lacks is somet
     ["eth.tx.to == ''", { eth: {} }, "ABSENT_ROOT", /^there is no eth\.tx here$/],
     ["eth.tx.to == ''", { eth: { tx } }, true],
     ["eth.tx.chain_id == 1", { eth: { tx } }, "MISSING_FACT"],
+    ["eth.tx.chain_id == 1", { eth: { tx: { ...tx, chain_id: null as never } } }, "MISSING_FACT"],
+    ["wallet.id == 'W'", { wallet: null as never }, "ABSENT_ROOT"],
     ["wallet.id == 'W'", {}, "ABSENT_ROOT", /^there is no wallet here$/],
     ["activity.params.type == 'x'", {}, "ABSENT_ROOT", /^there is no activity\.params\.type here$/],
     ["activity.params.type == 'x'", { activity: { ...activity, params: {} } }, "ABSENT_ROOT"],
@@ -406,7 +411,7 @@ test("comparing and cutting long texts, and looking at a calendar, take as many 
   });
   const table: [string, number, (length: number) => object][] = [
     // What is cut out, what is searched for pairs of surrogates, and what is split for them.
-    ["eth.tx.data[15000..16000] == ''", 200, data],
+    ["eth.tx.data[15999..16000] == ''", 200, data],
     ["eth.tx.data[1] == ''", 3000, (length) => data(length, "😀")],
     // Without regard to letter case.
     [`eth.tx.data == '${"A".repeat(16_000)}'`, 2000, data],
@@ -415,6 +420,10 @@ test("comparing and cutting long texts, and looking at a calendar, take as many 
     const spent = spentOn(expression, "condition", facts(16_000));
     assert.ok(spent >= least, `${expression.slice(0, 40)}: ${spent}`);
   }
+  const [last, whole] = [15_999, 0].map((from) =>
+    spentOn(`eth.tx.data[${from}..16000] == ''`, "condition", data(16_000)),
+  );
+  assert.ok((whole as number) - (last as number) >= 200);
   const time = { time: { now: 0 } };
   const [minute, week] = ["1m", "7d"].map((duration) =>
     spentOn(`CronSpan('* * * * *', '${duration}', 'UTC')`, "time", time),
