@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Type } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
-import { performActivity } from "../../src/engine/activities/perform.ts";
+import { enqueueEffect, performActivity } from "../../src/engine/activities/perform.ts";
+import { findActivity } from "../../src/engine/activities/rows.ts";
 import type { ActivityView } from "../../src/engine/activities/view.ts";
 import { Admission } from "../../src/engine/admission.ts";
 import { activity, type PerformContext } from "../../src/engine/declare.ts";
@@ -10,7 +11,7 @@ import { createEngine, type Engine } from "../../src/engine/engine.ts";
 import { Strict } from "../../src/engine/fields.ts";
 import { listJobs } from "../../src/engine/jobs/admin.ts";
 import { JobWorker } from "../../src/engine/jobs/worker.ts";
-import type { Operation, Performed } from "../../src/engine/operations.ts";
+import type { ActivityOperation, Operation, Performed } from "../../src/engine/operations.ts";
 import { createRegistry } from "../../src/engine/registry.ts";
 import { fail } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -36,6 +37,8 @@ let plansMade = 0;
 let perform: Effect;
 /** Done while a plan is made. */
 let whilePlanning = async (_number: number): Promise<void> => {};
+/** What the plan comes out as. */
+let planned = (plan: Plan): Plan => plan;
 
 const ring = activity({
   path: "ring",
@@ -50,7 +53,7 @@ const ring = activity({
       plansMade++;
       const number = plansMade;
       await whilePlanning(number);
-      return { number, gate };
+      return planned({ number, gate });
     },
   },
   effect: { gate: ({ gate }) => gate, perform: (context) => perform(context) },
@@ -102,6 +105,7 @@ for (const engineName of engines) {
     beforeEach(() => {
       plansMade = 0;
       whilePlanning = async () => {};
+      planned = (plan) => plan;
     });
 
     /** A client of an organization of its own; it stamps bodies, and the engine here takes them. */
@@ -193,6 +197,56 @@ for (const engineName of engines) {
       // What fails with nothing stored is told.
       whilePlanning = async () => fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it is away" });
       await assert.rejects(submit(root), /it is away/);
+    });
+
+    it("are refused where the plan is not of its shape, and nothing is stored", async () => {
+      const root = await newOrganization();
+      planned = (plan) => ({ ...plan, number: "one" as never });
+      await assert.rejects(submit(root), /the plan of ring is not of the shape that it declares/);
+      const { organizationId } = root;
+      const stored = database.read.selectFrom("activities").select("id").where("organization_id", "=", organizationId);
+      assert.deepEqual(await stored.execute(), []);
+    });
+
+    it("are not done again once they are done, though their job were queued anew", async () => {
+      const root = await newOrganization();
+      let performed = 0;
+      perform = async ({ plan: { number } }) => {
+        performed++;
+        return { done: { number } };
+      };
+      const { id } = await submit(root);
+      await ended(root, id);
+      const { organizationId } = root;
+      const jobs = () => database.read.selectFrom("jobs").select("id").where("organization_id", "=", organizationId);
+      const record = await findActivity(database.read, organizationId, id);
+      const { effect } = ring as ActivityOperation;
+      assert.ok(record && effect);
+      await database.transact(organizationId, (tx) => enqueueEffect(tx, effect, record, Date.now()));
+      await until(async () => (await jobs().execute()).length === 0, "the second job to be over");
+      assert.equal(performed, 1);
+      assert.deepEqual(statuses.get(id), ["PENDING", "COMPLETED"]);
+    });
+
+    it("are tried again no sooner than they ask for, and no sooner than jobs are", async () => {
+      for (const [retryInMs, least] of [
+        [60_000, 60_000],
+        [0, 500],
+      ] as const) {
+        const root = await newOrganization();
+        perform = async () => ({ retryInMs, reason: "not yet" });
+        await submit(root);
+        const { organizationId } = root;
+        const job = () =>
+          database.read.selectFrom("jobs").selectAll().where("organization_id", "=", organizationId).executeTakeFirst();
+        await until(async () => ((await job())?.attempts ?? 0) > 0, "the first try");
+        const { run_at = 0, updated_at = 0, last_error } = (await job()) ?? {};
+        assert.ok(run_at - updated_at >= least, `${run_at - updated_at} ms`);
+        assert.equal(last_error, "not yet");
+        await database.transact(organizationId, (tx) =>
+          tx.deleteFrom("jobs").where("organization_id", "=", organizationId).execute(),
+        );
+      }
     });
 
     it("are gone on with until they are done, knowing how often they were tried", async () => {
