@@ -464,6 +464,13 @@ for (const engine of engines) {
       await next.stop();
       assert.equal(ran.length, 4);
       assert.equal((await jobOf(name)).state, "dead");
+      const told = logged
+        .map((line) => JSON.parse(line))
+        .filter(({ msg, kind }) => msg === "a job failed" && kind === name);
+      assert.deepEqual(
+        told.map(({ attempts, reason }) => [attempts, reason]),
+        [1, 2, 3, 4].map((attempt) => [attempt, "planted"]),
+      );
     });
 
     it("that died are listed and brought back, by name or all of them", async () => {
@@ -610,6 +617,11 @@ for (const engine of engines) {
         await until(async () => (await lane()).leased_until === now + LEASE_MS);
       }
       assert.deepEqual(taken.ran, []);
+      // After five minutes the lease is still in force, and is not renewed any more.
+      const { leased_until: last } = await lane();
+      now = began + 5 * 60_000;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal((await lane()).leased_until, last);
       now += LEASE_MS;
       await until(() => taken.ran.length === 1);
       const isOfHung = (line: string) => line.includes(`"kind":"${long.name}"`) && line.includes("is taken for hung");
@@ -648,6 +660,7 @@ for (const engine of engines) {
       const lane = () =>
         database.read.selectFrom("job_lanes").selectAll().where("lane", "=", name).executeTakeFirstOrThrow();
       await until(async () => (await lane()).leased_until === now + 60, "the lease to be renewed at half of it");
+      assert.ok(!logged.some((line) => line.includes("taken for hung") && line.includes(name)));
       held.resolve();
       await until(isOver(name));
       await worker.stop();
@@ -873,7 +886,11 @@ for (const engine of engines) {
         { next: { do: "retry", inMs: 0 } },
         FINISH,
       ];
-      const several = counting(() => ends[several.ran.length - 1] ?? FINISH);
+      const tries: number[] = [];
+      const several = counting(({ attempts }) => {
+        tries.push(attempts);
+        return ends[several.ran.length - 1] ?? FINISH;
+      });
       const dying = counting(() => ({ next: { do: "die" }, reason: "given up" }));
       const throwing = counting(
         () => {
@@ -895,7 +912,95 @@ for (const engine of engines) {
         outcomes.filter((outcome) => outcome.startsWith("0")),
         ["0 paused", "0 retried", "0 done", "0 done"],
       );
+      assert.deepEqual(tries, [0, 0, 1, 2]);
       assert.deepEqual(outcomes.filter((outcome) => !outcome.startsWith("0")).toSorted(), ["1 given_up", "2 given_up"]);
+    });
+
+    it("keep what they are told to for their next run, whatever becomes of this one, while they are still theirs", async () => {
+      const seen: number[] = [];
+      const { name, kind } = counting(async ({ payload: { number }, keep }) => {
+        seen.push(number);
+        if (seen.length > 2) return FINISH;
+        await keep({ number: number + 10 });
+        const kept = await lane();
+        assert.equal(kept.leased_until, now + LEASE_MS);
+        if (seen.length === 1) return { next: { do: "retry", inMs: 0 }, reason: "not yet" };
+        throw new Error("planted");
+      });
+      const lane = () =>
+        database.read.selectFrom("job_lanes").selectAll().where("lane", "=", name).executeTakeFirstOrThrow();
+      const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+      await add(name, 1, { lane: name, payload: { number: 1, traceparent } });
+      const worker = await start([kind]);
+      await until(async () => (await jobOf(name)).attempts === 2);
+      assert.deepEqual(JSON.parse((await jobOf(name)).payload), { number: 21, traceparent });
+      now = (await jobOf(name)).run_at;
+      await until(isOver(name));
+      await worker.stop();
+      assert.deepEqual(seen, [1, 11, 21]);
+    });
+
+    it("keep nothing once they are queued anew, or their lane is another's", async () => {
+      const refused: string[] = [];
+      for (const isLost of [false, true]) {
+        let isFirst = true;
+        const { name, kind } = counting(async ({ keep }) => {
+          if (!isFirst) return FINISH;
+          isFirst = false;
+          if (isLost) {
+            const another = { owner: "another", leased_until: now + LEASE_MS };
+            await database.transact(undefined, (tx) =>
+              tx.updateTable("job_lanes").set(another).where("lane", "=", name).execute(),
+            );
+          } else {
+            await add(name, 1, { lane: name, key: name });
+          }
+          await keep({ number: 2 }).catch((error: Error) => refused.push(error.message));
+          return FINISH;
+        });
+        await add(name, 1, { lane: name, key: name });
+        const worker = await start([kind]);
+        await until(() => refused.length === Number(isLost) + 1);
+        if (isLost) assert.deepEqual(JSON.parse((await jobOf(name)).payload), { number: 1 });
+        now += isLost ? LEASE_MS : 0;
+        await until(isOver(name));
+        await worker.stop();
+      }
+      assert.deepEqual(refused, Array(2).fill("the job is not ours any more"));
+    });
+
+    it("are stored in turn with what is decided in their organization, unless they have nothing to do with it", async () => {
+      const scopes = new Map<string, (string | undefined)[]>();
+      let running = "";
+      const watched = Object.assign(Object.create(database) as Database, {
+        read: database.read,
+        transact: ((...given: Parameters<Database["transact"]>) => {
+          const [scope] = given;
+          scopes.set(running, [...(scopes.get(running) ?? []), scope]);
+          return database.transact(...given);
+        }) as Database["transact"],
+      });
+      const surroundings = { database: watched, clock, log: createLogger("silent") };
+      const cases = [
+        { concurrent: false, organizationId: "an organization", stored: "an organization" },
+        { concurrent: true, organizationId: "an organization", stored: undefined },
+        { concurrent: false, organizationId: null, stored: undefined },
+      ];
+      for (const { concurrent, organizationId, stored } of cases) {
+        const { name, kind } = counting(
+          () => {
+            running = name;
+            return FINISH;
+          },
+          { concurrent },
+        );
+        await add(name, 1, { lane: name, organizationId });
+        const worker = await start([kind], { surroundings });
+        await until(isOver(name));
+        running = "";
+        await worker.stop();
+        assert.equal(scopes.get(name)?.[0], stored);
+      }
     });
 
     it("whose outcome the database does not take let their lane rest, and run again after it", async () => {
