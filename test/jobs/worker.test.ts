@@ -286,8 +286,13 @@ for (const engine of engines) {
       let stopped: Promise<void> | undefined;
       let asked = 0;
       let stored = 0;
+      let atTheEnd: number | undefined;
       const watched = () => {
-        if (++asked === 3) stopped = worker.stop();
+        if (++asked === 3) {
+          stopped = worker.stop().then(() => {
+            atTheEnd = stored;
+          });
+        }
         return now;
       };
       const counted = Object.assign(Object.create(database) as Database, {
@@ -302,7 +307,6 @@ for (const engine of engines) {
       await worker.start();
       await until(() => stopped !== undefined, "a look that finds the job");
       await stopped;
-      const atTheEnd = stored;
       await new Promise((resolve) => setTimeout(resolve, 20));
       assert.equal(stored, atTheEnd, "it does no more once it has stopped");
       assert.deepEqual(ran, []);
