@@ -125,6 +125,15 @@ describe("a fair queue", () => {
     assert.equal(names(outOf(queue)), "a3");
   });
 
+  it("knows what an organization has out while nothing of it waits", () => {
+    const { queue } = queueOf({ window: 3 });
+    for (const name of ["a1", "a2", "a3"]) queue.add(item(name));
+    const [first] = outOf(queue);
+    queue.returned(first as Item);
+    for (const name of ["a4", "a5"]) queue.add(item(name));
+    assert.equal(names(outOf(queue)), "a4");
+  });
+
   it("has room again for as much as before once it has given up all that waits", () => {
     const { queue } = queueOf({ count: 5, cost: 2, inAll: 3, window: 2 });
     queue.add(item("a0"));
