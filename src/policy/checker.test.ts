@@ -12,6 +12,8 @@ interface Invalid {
   expression: string;
   code: string;
   message?: string;
+  /** What would have been valid. */
+  expected?: string | null;
   line: number;
   column: number;
 }
@@ -30,7 +32,7 @@ test("every expression of the reference has the type bool", () => {
 
 test("what is not valid is refused, with the place", () => {
   assert.ok(invalid.length >= 100);
-  for (const { scope, expression, code, message, line, column } of invalid) {
+  for (const { scope, expression, code, message, expected, line, column } of invalid) {
     let error: unknown;
     try {
       checked(expression, scope);
@@ -42,6 +44,7 @@ test("what is not valid is refused, with the place", () => {
     const found = { code: error.code, line: position.line, column: position.column };
     assert.deepEqual(found, { code, line, column }, `${expression}: ${error.message}`);
     if (message !== undefined) assert.equal(error.message, message, expression);
+    if (expected !== undefined) assert.equal(error.expected ?? null, expected, expression);
   }
 });
 
@@ -50,6 +53,8 @@ test("what is valid beyond the reference is accepted", () => {
     ["condition", "'a' in [] || [].count() == 0 || [].any(x, true)"],
     ["condition", "activity.kind in [activity.type, 'X']"],
     ["condition", "(1 == 1) == (2 == 2)"],
+    ["condition", "[[1], []].count() == 2 && 5 in wallet_account.path_indexes && eth.tx.chain_id in [1, '137', -1]"],
+    ["condition", `'${2n ** 256n - 1n}' == eth.tx.value && '5' < eth.tx.contract_call_args['n']`],
     ["condition", "eth.tx.chain_id in ['1', '137'] && eth.tx.chain_id in [1, '137']"],
     ["condition", "'5' in wallet_account.path_indexes && wallet_account.path_indexes.contains('5')"],
     ["condition", "'8453' == eth.tx.chain_id && eth.tx.value > '100' && '00100' < eth.tx.value"],
@@ -83,6 +88,7 @@ test("every keyword and field of the schema is known to the checker", () => {
       bool: expression,
       int: `${expression} >= 0`,
       uint: `${expression} >= 0`,
+      integer: `${expression} >= 0`,
       string: `${expression} == 'x'`,
       timestamp: `${expression} == ${expression}`,
       argument: `${expression} == 1`,

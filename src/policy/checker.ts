@@ -13,6 +13,7 @@ import {
   BOOL,
   canBe,
   INT,
+  INTEGER,
   isInteger,
   letterCaseOf,
   list,
@@ -266,8 +267,7 @@ function coerceElements(node: TypedNode): TypedNode {
   if (node.kind !== "list" || node.elements.length === 0) return node;
   const elements = node.elements.map(coerceToInteger);
   if (!elements.every((element) => isInteger(element.type))) return node;
-  const widest = elements.some((element) => element.type.kind === "uint") ? UINT : INT;
-  return { ...node, type: list(widest), elements };
+  return { ...node, type: list(INTEGER), elements };
 }
 
 function checkTimestamp(source: Expression & { kind: "function" }, context: Context): TypedNode {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { MAX_POLICY_STEPS } from "../kernel/limits.ts";
 import { Budget, OutOfBudget } from "./budget.ts";
 import { compile, type FactsOf } from "./compile.ts";
 import { MissingFactError, PolicyError } from "./errors.ts";
@@ -80,6 +81,10 @@ test("integers of both types compare by value", () => {
     ["1 in [3, 2, 1] && !(4 in [3, 2, 1]) && [1].contains(1)", true],
     ["'0' == 0 && 7 == '007' && '2' in [1, 2] && 2 in ['1', '2']", true],
     ["'007' == '7'", false],
+    // Those of a list that has both.
+    [`[-1, ${2n ** 200n}].any(x, x < 0) && [-1, ${2n ** 200n}][0] == -1`, true],
+    [`[-1, ${2n ** 200n}].filter(x, x > 0).contains(${2n ** 200n}) && [-1, ${2n ** 200n}][0..1].contains(-1)`, true],
+    [`[${2n ** 200n}].any(x, x > 1) && [${2n ** 127n - 1n}, -1].all(x, x != 0)`, true],
   ];
   for (const [expression, value] of table) assert.equal(condition(expression), value, expression);
 });
@@ -88,6 +93,7 @@ test("facts hold to the ranges of their types", () => {
   const tx = { to: "", data: "0x", value: 0n, gas: 0, nonce: 0, type: "LEGACY" as const };
   const value = (value: bigint | number) => condition("eth.tx.value >= 0", { eth: { tx: { ...tx, value } } });
   assert.equal(value(2n ** 256n - 1n), true);
+  assert.equal(value(0n), true);
   assert.equal(value(2n ** 256n), "OUT_OF_RANGE");
   assert.equal(value(-1n), "OUT_OF_RANGE");
   assert.equal(value(1.5), "WRONG_FACT");
@@ -97,13 +103,17 @@ test("facts hold to the ranges of their types", () => {
       wallet_account: { address: "", path_indexes: [1, value] },
     });
   assert.equal(index(2n ** 127n - 1n), true);
+  assert.equal(index(-(2n ** 127n)), true);
   assert.equal(index(2n ** 127n), "OUT_OF_RANGE");
   assert.equal(index(-(2n ** 127n) - 1n), "OUT_OF_RANGE");
   assert.equal(condition("wallet.id == 'W'", { wallet: { id: 5 } as never }), "WRONG_FACT");
   assert.equal(condition("wallet.imported", { wallet: { imported: "yes" } as never }), "WRONG_FACT");
   assert.equal(condition("wallets.count() == 0", { wallets: {} as never }), "WRONG_FACT");
   assert.equal(condition("wallet.id == 'W'", { wallet: "W" as never }), "WRONG_FACT");
+  assert.equal(condition("wallets.any(w, w.id == 'W')", { wallets: [null] as never }), "WRONG_FACT");
+  assert.equal(index(1.5 as never), "WRONG_FACT");
   assert.equal(evaluate("time.now == time.now", { time: { now: 0.5 } }, "time"), "WRONG_FACT");
+  assert.equal(evaluate("[time.now].any(t, t == time.now)", { time: { now: 5 } }, "time"), true);
 });
 
 test("slices end before their end, and stay within bounds", () => {
@@ -118,6 +128,9 @@ test("slices end before their end, and stay within bounds", () => {
     ["'abc'[2..1] == ''", "OUT_OF_RANGE"],
     ["'abc'[-1..1] == ''", "OUT_OF_RANGE"],
     ["'😀'[1] == ''", "OUT_OF_RANGE"],
+    // However far: the steps are those of the text.
+    ["'abc'[4294967296] == ''", "OUT_OF_RANGE"],
+    ["'abc'[0..1073741824] == ''", "OUT_OF_RANGE"],
     ["[1][1] == 1", "OUT_OF_RANGE"],
     ["[1][115792089237316195423570985008687907853269984665640564039457584007913129639935] == 1", "OUT_OF_RANGE"],
     ["[1][0..170141183460469231731687303715884105728].count() == 1", "OUT_OF_RANGE"],
@@ -203,6 +216,7 @@ test("arguments are looked at when they are used", () => {
     float: 1.5,
     huge: 2n ** 256n,
     empty: null as never,
+    odd: [null, undefined, () => 0, Symbol("odd")] as never,
   };
   const facts: Partial<ConditionFacts> = { eth: { eip_712: { primary_type: "", domain: {}, message: args } } };
   const table: [string, boolean | string][] = [
@@ -242,6 +256,11 @@ test("arguments are looked at when they are used", () => {
     ["m['list'][3] == 1", "OUT_OF_RANGE"],
     ["m['huge'] > 1", "OUT_OF_RANGE"],
     ["m['float'] == 1", "WRONG_FACT"],
+    ["m['odd'][0] == 1", "WRONG_FACT"],
+    ["m['odd'][1] == 1", "WRONG_FACT"],
+    ["m['odd'][2] == 1", "WRONG_FACT"],
+    ["m['odd'][3] == 1", "WRONG_FACT"],
+    ["m[m['int']] == 1", "INCOMPARABLE"],
   ];
   for (const [short, value] of table) {
     const expression = short.replaceAll("m[", "eth.eip_712.message[");
@@ -265,6 +284,13 @@ test("lazy facts are asked for when they are touched, and may say that there are
     message: "there is no eth.tx: the payload is not a transaction",
   });
   assert.equal(asked, 1);
+  // What else goes wrong with them is no outcome of a policy.
+  const broken = {
+    get tx(): never {
+      throw new TypeError("a fault of ours");
+    },
+  };
+  assert.throws(() => program.evaluate({ activity, eth: broken }, budget), TypeError);
 });
 
 test("an evaluation that takes too many steps ends", () => {
@@ -291,6 +317,21 @@ test("errors of evaluation say what and where", () => {
     () => program.evaluate({ activity }, budget),
     (error: PolicyError) => error.description === "there is no wallet here (line 2, column 2)",
   );
+  const tx = { to: "", data: "0x", value: 0n, gas: 0, nonce: 0, type: "LEGACY" as const };
+  const message = { list: [1], odd: [null] as never, struct: { a: 1 } };
+  const facts = { activity, eth: { tx, eip_712: { primary_type: "", domain: {}, message } }, wallets: [{ id: "W" }] };
+  const table: [string, string][] = [
+    ["eth.tx.chain_id == 1", "there is no eth.tx.chain_id here"],
+    ["wallets[0].label == 'x'", "there is no Wallet.label here"],
+    ["eth.eip_712.message['list'] < 1", "`eth.eip_712.message['list']` is a list, not an integer"],
+    ["eth.eip_712.message['struct'] < 1", "`eth.eip_712.message['struct']` is a struct, not an integer"],
+    ["eth.eip_712.message['list'] == 1", "a list cannot be compared with an integer"],
+    ["eth.eip_712.message['odd'][0] == 1", "the argument is nothing, which has no type here"],
+    ["eth.eip_712.message['list'].a == 1", "'a' is asked of a list; elements of a list or tuple go by position"],
+  ];
+  for (const [expression, message] of table) {
+    assert.throws(() => compile(expression, "condition").evaluate(facts as never, budget), { message }, expression);
+  }
 });
 
 test("a root is absent where any name of its path is, and what it lacks is something else", () => {
@@ -300,6 +341,8 @@ test("a root is absent where any name of its path is, and what it lacks is somet
     ["eth.tx.to == ''", { eth: {} }, "ABSENT_ROOT", /^there is no eth\.tx here$/],
     ["eth.tx.to == ''", { eth: { tx } }, true],
     ["eth.tx.chain_id == 1", { eth: { tx } }, "MISSING_FACT"],
+    ["eth.tx.chain_id == 1", { eth: { tx: { ...tx, chain_id: null as never } } }, "MISSING_FACT"],
+    ["wallet.id == 'W'", { wallet: null as never }, "ABSENT_ROOT"],
     ["wallet.id == 'W'", {}, "ABSENT_ROOT", /^there is no wallet here$/],
     ["activity.params.type == 'x'", {}, "ABSENT_ROOT", /^there is no activity\.params\.type here$/],
     ["activity.params.type == 'x'", { activity: { ...activity, params: {} } }, "ABSENT_ROOT"],
@@ -327,7 +370,26 @@ test("an evaluation takes its steps from the budget, and ends without a value wh
   assert.equal(none.left, 0);
 });
 
-test("comparing long texts, and looking at a calendar, take as many steps as they are long", () => {
+test("an evaluation that fails takes the steps until then, and no more than one evaluation may", () => {
+  const program = compile("wallet.id == 'W'", "condition");
+  const some = new Budget(1000);
+  assert.throws(() => program.evaluate({ activity }, some), { code: "ABSENT_ROOT" });
+  const spent = 1000 - some.left;
+  assert.ok(spent > 0 && spent < 20, String(spent));
+  // What is wrong with the expression is not the budget's fault, also where it takes the last of it.
+  assert.throws(() => program.evaluate({ activity }, new Budget(spent)), { code: "ABSENT_ROOT" });
+  assert.throws(() => program.evaluate({ activity }, new Budget(spent - 1)), OutOfBudget);
+
+  const solana = { tx: { account_keys: Array.from({ length: 500 }, (_, index) => `K${index}`) } as never };
+  const costly = compile("solana.tx.account_keys.all(a, a in solana.tx.account_keys)", "condition");
+  const more = new Budget(MAX_POLICY_STEPS + 1);
+  assert.throws(() => costly.evaluate({ activity, solana }, more), { code: "TOO_COSTLY" });
+  assert.equal(more.left, 1);
+  assert.throws(() => costly.evaluate({ activity, solana }, new Budget(MAX_POLICY_STEPS)), { code: "TOO_COSTLY" });
+  assert.throws(() => costly.evaluate({ activity, solana }, new Budget(MAX_POLICY_STEPS - 1)), OutOfBudget);
+});
+
+test("comparing and cutting long texts, and looking at a calendar, take as many steps as they are long", () => {
   const spentOn = (expression: string, scope: Scope, facts: object): number => {
     const some = new Budget(100_000);
     compile(expression, scope).evaluate(facts as never, some);
@@ -340,6 +402,28 @@ test("comparing long texts, and looking at a calendar, take as many steps as the
   const compared = "wallets[0].label == wallets[1].label";
   const [short, long] = ["a", "a".repeat(64_000)].map((label) => spentOn(compared, "condition", wallets(label)));
   assert.ok((long as number) - (short as number) >= 1000);
+  const other = { ...wallets("a".repeat(64_000)).wallets[1], label: `${"a".repeat(63_999)}b` };
+  const differing = { activity, wallets: [wallets("a".repeat(64_000)).wallets[0], other] };
+  assert.ok(spentOn(compared, "condition", differing) - (short as number) >= 1000);
+  const data = (length: number, character = "a") => ({
+    activity,
+    eth: { tx: { to: "", data: character.repeat(length), value: 0n, gas: 0, nonce: 0, type: "LEGACY" } },
+  });
+  const table: [string, number, (length: number) => object][] = [
+    // What is cut out, what is searched for pairs of surrogates, and what is split for them.
+    ["eth.tx.data[15999..16000] == ''", 200, data],
+    ["eth.tx.data[1] == ''", 3000, (length) => data(length, "😀")],
+    // Without regard to letter case.
+    [`eth.tx.data == '${"A".repeat(16_000)}'`, 2000, data],
+  ];
+  for (const [expression, least, facts] of table) {
+    const spent = spentOn(expression, "condition", facts(16_000));
+    assert.ok(spent >= least, `${expression.slice(0, 40)}: ${spent}`);
+  }
+  const [last, whole] = [15_999, 0].map((from) =>
+    spentOn(`eth.tx.data[${from}..16000] == ''`, "condition", data(16_000)),
+  );
+  assert.ok((whole as number) - (last as number) >= 200);
   const time = { time: { now: 0 } };
   const [minute, week] = ["1m", "7d"].map((duration) =>
     spentOn(`CronSpan('* * * * *', '${duration}', 'UTC')`, "time", time),

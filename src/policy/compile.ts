@@ -467,6 +467,8 @@ function reader(type: Type, at: Expression, source: string, path: string): (fact
       return (fact) => readInteger(fact, MIN_INT, MAX_INT, at, source) ?? wrong(fact);
     case "uint":
       return (fact) => readInteger(fact, 0n, MAX_UINT, at, source) ?? wrong(fact);
+    case "integer":
+      return (fact) => readInteger(fact, MIN_INT, MAX_UINT, at, source) ?? wrong(fact);
     case "timestamp":
       return (fact) => {
         if (typeof fact === "bigint") return fact;

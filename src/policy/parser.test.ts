@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
+import { MAX_POLICY_DEPTH } from "../kernel/limits.ts";
 import type { Expression } from "./ast.ts";
 import { PolicyError } from "./errors.ts";
 import { parse } from "./parser.ts";
@@ -85,6 +86,36 @@ test("nesting is bounded, whatever it is made of", () => {
   // Long chains at every level, each within the limits.
   const comb = Array.from({ length: 60 }, (_, level) => `a${"[0]".repeat(60 - level)}[`).join("");
   assert.throws(() => parse(`${comb}0${"]".repeat(60)}`), { code: "TOO_DEEP" });
+});
+
+test("as many levels as are allowed can be used, whatever they are made of, and not one more", () => {
+  const levels: ((count: number) => string)[] = [
+    (count) => `${"!".repeat(count - 1)}a`,
+    (count) => `${"[".repeat(count - 1)}1${"]".repeat(count - 1)}`,
+    (count) => `a${"[0]".repeat(count - 1)}`,
+    (count) => `a${".b".repeat(count - 1)}`,
+    (count) => `${"a[".repeat(count - 1)}0${"]".repeat(count - 1)}`,
+    // Parentheses are no part of the tree, but of what is nested.
+    (count) => `${"(".repeat(count)}a${")".repeat(count)}`,
+  ];
+  for (const nest of levels) {
+    assert.doesNotThrow(() => parse(nest(MAX_POLICY_DEPTH)), nest(2));
+    assert.throws(() => parse(nest(MAX_POLICY_DEPTH + 1)), { code: "TOO_DEEP" }, nest(2));
+  }
+  // One after the other they are not nested.
+  const half = "(".repeat(MAX_POLICY_DEPTH / 2);
+  const beside = `${half}a${half.replaceAll("(", ")")}`;
+  assert.doesNotThrow(() => parse(Array.from({ length: 5 }, () => beside).join(" && ")));
+  assert.doesNotThrow(() => parse(`a${".b".repeat(MAX_POLICY_DEPTH - 2)} && a${".b".repeat(MAX_POLICY_DEPTH - 2)}`));
+});
+
+test("each part has the place that messages about it point to", () => {
+  const source = "a.b[0] == -1";
+  const tree = parse(source) as Expression & { kind: "compare" };
+  const index = tree.left as Expression & { kind: "index" };
+  const field = index.object as Expression & { kind: "field" };
+  const places = [tree, index, field, field.object, index.index, tree.right].map(({ offset }) => offset);
+  assert.deepEqual(places, [7, 3, 2, 0, 4, 10]);
 });
 
 test("any row of tokens parses and prints back, or ends in an error with a place", () => {

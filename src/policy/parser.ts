@@ -25,7 +25,7 @@ export function parse(source: string): Expression {
   const expression = parseExpression(cursor);
   const rest = peek(cursor);
   if (rest.kind !== "end") {
-    if (COMPARE_OPERATORS.has(rest.text)) {
+    if (isCompareOperator(rest)) {
       throw new PolicyError("SYNTAX", "comparisons do not chain; put one of them in parentheses", source, rest.offset);
     }
     throw expectedBut(cursor, "`&&`, `||` or the end of the expression");
@@ -59,7 +59,7 @@ function parseTerms(
 function parseComparison(cursor: Cursor): Expression {
   const left = parseUnary(cursor);
   const token = peek(cursor);
-  if (token.kind === "string" || !COMPARE_OPERATORS.has(token.text)) return left;
+  if (!isCompareOperator(token)) return left;
   cursor.next++;
   const right = parseUnary(cursor);
   return { kind: "compare", offset: token.offset, operator: token.text as CompareOperator, left, right };
@@ -184,6 +184,11 @@ function parseListed(cursor: Cursor, closing: string): Expression[] {
 
 function peek(cursor: Cursor): Token {
   return cursor.tokens[cursor.next] as Token;
+}
+
+/** `in` is written like a name; a string is never an operator, whatever is in it. */
+function isCompareOperator(token: Token): boolean {
+  return token.kind !== "string" && COMPARE_OPERATORS.has(token.text);
 }
 
 function isSymbol(token: Token, text: string): boolean {

@@ -10,6 +10,7 @@ import {
   EVM_ARGUMENT,
   HEX,
   INT,
+  INTEGER,
   letterCaseOf,
   list,
   map,
@@ -32,14 +33,18 @@ test("names types as messages do", () => {
 });
 
 test("finds the type that has the values of both", () => {
-  assert.deepEqual(unify(INT, UINT), UINT);
-  assert.deepEqual(unify(UINT, INT), UINT);
+  assert.deepEqual(unify(INT, INT), INT);
+  assert.deepEqual(unify(INT, UINT), INTEGER);
+  assert.deepEqual(unify(UINT, INT), INTEGER);
+  assert.deepEqual(unify(INTEGER, INT), INTEGER);
   assert.deepEqual(unify(STRING, HEX), HEX);
   assert.deepEqual(unify(NOTHING, INT), INT);
+  assert.deepEqual(unify(INT, NOTHING), INT);
   assert.deepEqual(unify(list(NOTHING), list(BOOL)), list(BOOL));
   assert.deepEqual(unify(ARGUMENT, HEX), { kind: "argument", letterCase: "hex" });
+  assert.deepEqual(unify(HEX, ARGUMENT), { kind: "argument", letterCase: "hex" });
   assert.deepEqual(unify(user, user), user);
-  assert.deepEqual(unify(map(INT), map(UINT)), map(UINT));
+  assert.deepEqual(unify(map(INT), map(UINT)), map(INTEGER));
   for (const [a, b] of [
     [INT, STRING],
     [BOOL, INT],
@@ -48,6 +53,9 @@ test("finds the type that has the values of both", () => {
     [TIMESTAMP, INT],
     [map(INT), map(STRING)],
     [list(INT), INT],
+    [INT, list(INT)],
+    [map(INT), INT],
+    [INT, map(INT)],
   ] as const) {
     assert.equal(unify(a, b), undefined);
   }
@@ -56,6 +64,7 @@ test("finds the type that has the values of both", () => {
 test("compares scalars alone", () => {
   for (const [a, b] of [
     [INT, UINT],
+    [INT, INTEGER],
     [STRING, HEX],
     [BOOL, BOOL],
     [TIMESTAMP, TIMESTAMP],
@@ -69,11 +78,13 @@ test("compares scalars alone", () => {
     [list(INT), list(INT)],
     [user, user],
     [TIMESTAMP, ARGUMENT],
+    [ARGUMENT, TIMESTAMP],
     [TIMESTAMP, INT],
     [ARGUMENT, list(INT)],
   ] as const) {
     assert.ok(!areComparable(a, b));
   }
+  assert.ok(areOrdered(INTEGER, UINT) && !areOrdered(ARGUMENT, STRING) && !areOrdered(BOOL, ARGUMENT));
   assert.ok(areOrdered(INT, UINT) && areOrdered(TIMESTAMP, TIMESTAMP) && areOrdered(ARGUMENT, INT));
   assert.ok(!areOrdered(STRING, STRING) && !areOrdered(BOOL, BOOL) && !areOrdered(INT, TIMESTAMP));
 });

@@ -10,6 +10,8 @@ export type Type =
   | { kind: "bool" }
   | { kind: "int" }
   | { kind: "uint" }
+  /** An `int` or a `uint`: an element of a list that has both. */
+  | { kind: "integer" }
   | { kind: "string"; letterCase: LetterCase }
   | { kind: "timestamp" }
   | { kind: "list"; element: Type }
@@ -30,6 +32,7 @@ export interface StructType {
 export const BOOL = { kind: "bool" } as const satisfies Type;
 export const INT = { kind: "int" } as const satisfies Type;
 export const UINT = { kind: "uint" } as const satisfies Type;
+export const INTEGER = { kind: "integer" } as const satisfies Type;
 export const STRING = { kind: "string", letterCase: "exact" } as const satisfies Type;
 export const HEX = { kind: "string", letterCase: "hex" } as const satisfies Type;
 export const ADDRESS = { kind: "string", letterCase: "prefixed-hex" } as const satisfies Type;
@@ -60,7 +63,7 @@ export function typeName(type: Type): string {
   }
 }
 
-export const isInteger = (type: Type): boolean => type.kind === "int" || type.kind === "uint";
+export const isInteger = (type: Type): boolean => ["int", "uint", "integer"].includes(type.kind);
 
 /** Whether a value of the type is accepted as `kind`. An argument is accepted, and checked at evaluation. */
 export const canBe = (type: Type, kind: "bool" | "integer" | "string" | "list"): boolean =>
@@ -71,7 +74,7 @@ export function unify(a: Type, b: Type): Type | undefined {
   if (a.kind === "nothing") return b;
   if (b.kind === "nothing") return a;
   if (a.kind === "argument" || b.kind === "argument") return { kind: "argument", letterCase: letterCaseOf(a, b) };
-  if (isInteger(a) && isInteger(b)) return a.kind === "uint" ? a : b;
+  if (isInteger(a) && isInteger(b)) return a.kind === b.kind ? a : INTEGER;
   if (a.kind === "string" && b.kind === "string") {
     return { kind: "string", letterCase: letterCaseOf(a, b) };
   }
@@ -97,7 +100,7 @@ export function letterCaseOf(a: Type, b: Type): LetterCase {
 /** Whether `==` is defined for the two types. */
 export function areComparable(a: Type, b: Type): boolean {
   const scalars = [a, b].every((type) =>
-    ["bool", "int", "uint", "string", "timestamp", "argument"].includes(type.kind),
+    ["bool", "int", "uint", "integer", "string", "timestamp", "argument"].includes(type.kind),
   );
   if (!scalars) return false;
   if (a.kind === "argument" || b.kind === "argument") return a.kind !== "timestamp" && b.kind !== "timestamp";
@@ -106,6 +109,6 @@ export function areComparable(a: Type, b: Type): boolean {
 
 /** Whether `<` is defined for the two types. */
 export function areOrdered(a: Type, b: Type): boolean {
-  const ordered = [a, b].every((type) => ["int", "uint", "timestamp", "argument"].includes(type.kind));
+  const ordered = [a, b].every((type) => ["int", "uint", "integer", "timestamp", "argument"].includes(type.kind));
   return ordered && areComparable(a, b);
 }

@@ -29,11 +29,19 @@ function startExchange() {
     received.push(frame as RequestFrame);
     if ("ping" in (frame as RequestFrame) && onPing) writeFrame(signer, onPing());
   });
+  let hasEnded = false;
+  signer.once("end", () => {
+    hasEnded = true;
+  });
+  signer.once("close", () => {
+    hasEnded = true;
+  });
   const exchange = new Exchange(server, (reason) => deaths.push(reason));
   return {
     exchange,
     received,
     deaths,
+    hasEnded: () => hasEnded,
     answer: (id: number) => writeFrame(signer, { id, ms: 1, response: id }),
     answerPings: (how: () => ResponseFrame) => {
       onPing = how;
@@ -77,6 +85,31 @@ describe("an exchange with the signer", () => {
     assert.deepEqual(answers, [undefined, undefined, undefined]);
   });
 
+  it("is over when it ends: the signer sees that, and is not watched any more", async () => {
+    const { exchange, deaths, beats, received, hasEnded } = startExchange();
+    exchange.send(describeRequest, () => {});
+    await settled();
+    exchange.end();
+    await settled();
+    assert.ok(hasEnded());
+    await beats(2 * (SIGNER_DEADLINE_MS / BEAT_MS));
+    assert.deepEqual(deaths, []);
+    assert.equal(received.length, 1);
+  });
+
+  it("says on whose behalf, on what occasion and in which trace something is asked, as far as there are any", async () => {
+    const { exchange, received } = startExchange();
+    const occasion = { body: "{}", ballots: [] };
+    exchange.send(describeRequest, () => {});
+    exchange.send(describeRequest, () => {}, { organizationId: "organization", occasion, traceId: "trace" });
+    await settled();
+    assert.deepEqual(received, [
+      { id: 1, request: describeRequest, inTurnOf: "" },
+      { id: 2, request: describeRequest, inTurnOf: "organization", occasion, traceId: "trace" },
+    ]);
+    exchange.end();
+  });
+
   it("waits for a signer that is busy however long, as long as it gives signs of life", async () => {
     const { exchange, deaths, beats, answerPings } = startExchange();
     answerPings(() => ({ longestMs: SIGNER_DEADLINE_MS }));
@@ -96,6 +129,8 @@ describe("an exchange with the signer", () => {
     assert.deepEqual(deaths, []);
     await beats(1);
     assert.deepEqual(deaths, [`it gave no sign of life for ${SIGNER_DEADLINE_MS} ms`]);
+    await beats(2 * (SIGNER_DEADLINE_MS / BEAT_MS));
+    assert.equal(deaths.length, 1, "once");
     exchange.end();
   });
 
@@ -119,6 +154,8 @@ describe("an exchange with the signer", () => {
     exchange.send(describeRequest, () => {});
     await beats(SIGNER_DEADLINE_MS / BEAT_MS);
     assert.deepEqual(deaths, [], "silence counts from the request that came after it");
+    await beats(1);
+    assert.equal(deaths.length, 1, "and does count");
     exchange.end();
   });
 });

@@ -125,6 +125,31 @@ describe("a fair queue", () => {
     assert.equal(names(outOf(queue)), "a3");
   });
 
+  it("knows what an organization has out while nothing of it waits", () => {
+    const { queue } = queueOf({ window: 3 });
+    for (const name of ["a1", "a2", "a3"]) queue.add(item(name));
+    const [first] = outOf(queue);
+    queue.returned(first as Item);
+    for (const name of ["a4", "a5"]) queue.add(item(name));
+    assert.equal(names(outOf(queue)), "a4");
+  });
+
+  it("has room again for as much as before once it has given up all that waits", () => {
+    const { queue } = queueOf({ count: 5, cost: 2, inAll: 3, window: 2 });
+    queue.add(item("a0"));
+    assert.equal(queue.next()?.name, "a0");
+    for (let time = 0; time < 2; time++) {
+      for (const name of ["a1", "b1", "a2"]) assert.ok(queue.add(item(name)), `${name}, time ${time}`);
+      assert.equal(queue.add(item("a3")), false);
+      assert.equal(queue.waitingCostOf("a"), 2);
+      assert.equal(names(queue.drain()), "a1 a2 b1");
+      assert.deepEqual([queue.waitingCostOf("a"), queue.waitingCostOf("b"), queue.length], [0, 0, 0]);
+    }
+    // Also for one that had its turn coming, with something of it out.
+    queue.add(item("a4"));
+    assert.equal(names(outOf(queue)), "a4");
+  });
+
   it("loses nothing, sends nothing twice, and keeps to its bounds whatever happens", () => {
     const [count, cost, window, windowInAll] = [5, 40, 12, 6];
     const step = fc.record({

@@ -179,6 +179,22 @@ for (const engine of engines) {
       assert.match(activity.failure.message, new RegExp(`unable to find user ${userId}`));
     });
 
+    it("marks as failed what the signer cannot be asked for on the last vote", async () => {
+      const first = await root.submit("sign_raw_payload", {
+        signWith: newId(),
+        payload: "00",
+        encoding: "PAYLOAD_ENCODING_HEXADECIMAL",
+        hashFunction: "HASH_FUNCTION_SHA256",
+      });
+      assert.equal(first.body.activity?.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED", first.body.message);
+      const { fingerprint, id } = first.body.activity;
+      const { activity } = (await second.client.submit("approve_activity", { fingerprint })).body;
+      assert.equal(activity?.status, "ACTIVITY_STATUS_FAILED");
+      assert.match(activity.failure.message, /Could not find any resource to sign with/);
+      const { activity: stored } = await root.read("get_activity", { activityId: id });
+      assert.deepEqual([stored.status, stored.votes.length], ["ACTIVITY_STATUS_FAILED", 2]);
+    });
+
     it("of an unknown fingerprint is not found", async () => {
       const answer = await root.submit("approve_activity", { fingerprint: `sha256:${"0".repeat(64)}` });
       assert.equal(answer.status, 404);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Type } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
-import { performActivity } from "../../src/engine/activities/perform.ts";
+import { enqueueEffect, performActivity } from "../../src/engine/activities/perform.ts";
+import { findActivity } from "../../src/engine/activities/rows.ts";
 import type { ActivityView } from "../../src/engine/activities/view.ts";
 import { Admission } from "../../src/engine/admission.ts";
 import { activity, type PerformContext } from "../../src/engine/declare.ts";
@@ -10,7 +11,7 @@ import { createEngine, type Engine } from "../../src/engine/engine.ts";
 import { Strict } from "../../src/engine/fields.ts";
 import { listJobs } from "../../src/engine/jobs/admin.ts";
 import { JobWorker } from "../../src/engine/jobs/worker.ts";
-import type { Operation, Performed } from "../../src/engine/operations.ts";
+import type { ActivityOperation, Operation, Performed } from "../../src/engine/operations.ts";
 import { createRegistry } from "../../src/engine/registry.ts";
 import { fail } from "../../src/kernel/errors.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -36,6 +37,10 @@ let plansMade = 0;
 let perform: Effect;
 /** Done while a plan is made. */
 let whilePlanning = async (_number: number): Promise<void> => {};
+/** What the plan comes out as. */
+let planned = (plan: Plan): Plan => plan;
+/** Done before it is carried out, outside of the transaction. */
+let preparing = async (): Promise<void> => {};
 
 const ring = activity({
   path: "ring",
@@ -50,9 +55,10 @@ const ring = activity({
       plansMade++;
       const number = plansMade;
       await whilePlanning(number);
-      return { number, gate };
+      return planned({ number, gate });
     },
   },
+  prepare: () => preparing(),
   effect: { gate: ({ gate }) => gate, perform: (context) => perform(context) },
 });
 
@@ -102,6 +108,8 @@ for (const engineName of engines) {
     beforeEach(() => {
       plansMade = 0;
       whilePlanning = async () => {};
+      planned = (plan) => plan;
+      preparing = async () => {};
     });
 
     /** A client of an organization of its own; it stamps bodies, and the engine here takes them. */
@@ -134,8 +142,8 @@ for (const engineName of engines) {
       return view;
     };
 
-    it("keep the plan that they were submitted with, however late the last vote comes", async () => {
-      const root = await newOrganization();
+    /** A second user of the organization, who has to approve what it does from now on. */
+    const newApprover = async (root: Client): Promise<Client> => {
       const key = generateApiKey();
       const user = { userName: "Second", apiKeys: [apiKeyParams(key)], authenticators: [], oauthProviders: [] };
       const create = registry.byPath("/public/v1/submit/create_users") as Operation;
@@ -146,7 +154,12 @@ for (const engineName of engines) {
       const query = Buffer.from(JSON.stringify({ organizationId: root.organizationId }));
       const { userId } = (await answerTo(whoami, { "x-stamp": root.stamp(query) }, query)) as { userId: string };
       await send(root, quorum, root.submitBody("update_root_quorum", { threshold: 2, userIds: [userId, secondId] }));
+      return root.with({ key });
+    };
 
+    it("keep the plan that they were submitted with, however late the last vote comes", async () => {
+      const root = await newOrganization();
+      const second = await newApprover(root);
       const performed: number[] = [];
       perform = async ({ plan: { number } }) => {
         performed.push(number);
@@ -159,7 +172,7 @@ for (const engineName of engines) {
       assert.equal(plansMade, 1, "the same body makes no second plan");
       await submit(await newOrganization());
       assert.equal(plansMade, 2, "another activity has a plan of its own");
-      const approved = await send(root.with({ key }), ring, body);
+      const approved = await send(second, ring, body);
       assert.equal(approved.id, waiting.id);
       assert.equal(approved.status, "ACTIVITY_STATUS_PENDING");
       const { status, result } = await ended(root, waiting.id);
@@ -193,6 +206,105 @@ for (const engineName of engines) {
       // What fails with nothing stored is told.
       whilePlanning = async () => fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it is away" });
       await assert.rejects(submit(root), /it is away/);
+    });
+
+    it("that cannot be prepared at the last vote have failed, or wait for a vote again where that may pass", async () => {
+      const root = await newOrganization();
+      const second = await newApprover(root);
+      perform = async ({ plan: { number } }) => ({ done: { number } });
+      const body = bodyOf(root);
+      const { id } = await send(root, ring, body);
+      const stateOf = async (one: string) => {
+        const { status, votes } = await shown(root, one);
+        return [status, votes.length];
+      };
+      preparing = async () => fail("SIGNER_UNAVAILABLE", { reason: "it is away" });
+      await assert.rejects(send(second, ring, body), { code: "SIGNER_UNAVAILABLE" });
+      assert.deepEqual(await stateOf(id), ["ACTIVITY_STATUS_CONSENSUS_NEEDED", 1]);
+      preparing = async () => {
+        throw new TypeError("a fault of ours");
+      };
+      await assert.rejects(send(second, ring, body), TypeError);
+      assert.deepEqual(await stateOf(id), ["ACTIVITY_STATUS_CONSENSUS_NEEDED", 1]);
+      preparing = async () => {};
+      await send(second, ring, body);
+      assert.equal((await ended(root, id)).status, "ACTIVITY_STATUS_COMPLETED");
+
+      const lost = bodyOf(root);
+      const { id: lostId } = await send(root, ring, lost);
+      preparing = async () => fail("BROADCAST_REFUSED", { chain: "a chain", reason: "there is no bell" });
+      assert.equal((await send(second, ring, lost)).status, "ACTIVITY_STATUS_FAILED");
+      assert.deepEqual(await stateOf(lostId), ["ACTIVITY_STATUS_FAILED", 2]);
+      // A new activity is not stored: its submitter sees the error.
+      const alone = await newOrganization();
+      await assert.rejects(submit(alone), { code: "BROADCAST_REFUSED" });
+      const { organizationId } = alone;
+      const stored = database.read.selectFrom("activities").select("id").where("organization_id", "=", organizationId);
+      assert.deepEqual(await stored.execute(), []);
+    });
+
+    it("are refused where the plan is not of its shape, and nothing is stored", async () => {
+      const root = await newOrganization();
+      planned = (plan) => ({ ...plan, number: "one" as never });
+      await assert.rejects(submit(root), /the plan of ring is not of the shape that it declares/);
+      const { organizationId } = root;
+      const stored = database.read.selectFrom("activities").select("id").where("organization_id", "=", organizationId);
+      assert.deepEqual(await stored.execute(), []);
+    });
+
+    it("are not done again once they are done, though their job were queued anew", async () => {
+      const root = await newOrganization();
+      let performed = 0;
+      perform = async ({ plan: { number } }) => {
+        performed++;
+        return { done: { number } };
+      };
+      const { id } = await submit(root);
+      await ended(root, id);
+      const { organizationId } = root;
+      const jobs = () => database.read.selectFrom("jobs").select("id").where("organization_id", "=", organizationId);
+      const record = await findActivity(database.read, organizationId, id);
+      const { effect } = ring as ActivityOperation;
+      assert.ok(record && effect);
+      await database.transact(organizationId, (tx) => enqueueEffect(tx, effect, record, Date.now()));
+      await until(async () => (await jobs().execute()).length === 0, "the second job to be over");
+      assert.equal(performed, 1);
+      assert.deepEqual(statuses.get(id), ["PENDING", "COMPLETED"]);
+    });
+
+    it("know at each try what the one before has noted", async () => {
+      const root = await newOrganization();
+      const known: unknown[] = [];
+      perform = async ({ attempts, noted, note, plan: { number } }) => {
+        known.push(noted);
+        if (attempts > 1) return { done: { number } };
+        await note(attempts === 0 ? { step: 1 } : undefined);
+        return { retryInMs: 0, reason: "not yet" };
+      };
+      const { id } = await submit(root);
+      assert.equal((await ended(root, id)).status, "ACTIVITY_STATUS_COMPLETED");
+      assert.deepEqual(known, [undefined, { step: 1 }, undefined]);
+    });
+
+    it("are tried again no sooner than they ask for, and no sooner than jobs are", async () => {
+      for (const [retryInMs, least] of [
+        [60_000, 60_000],
+        [0, 500],
+      ] as const) {
+        const root = await newOrganization();
+        perform = async () => ({ retryInMs, reason: "not yet" });
+        await submit(root);
+        const { organizationId } = root;
+        const job = () =>
+          database.read.selectFrom("jobs").selectAll().where("organization_id", "=", organizationId).executeTakeFirst();
+        await until(async () => ((await job())?.attempts ?? 0) > 0, "the first try");
+        const { run_at = 0, updated_at = 0, last_error } = (await job()) ?? {};
+        assert.ok(run_at - updated_at >= least, `${run_at - updated_at} ms`);
+        assert.equal(last_error, "not yet");
+        await database.transact(organizationId, (tx) =>
+          tx.deleteFrom("jobs").where("organization_id", "=", organizationId).execute(),
+        );
+      }
     });
 
     it("are gone on with until they are done, knowing how often they were tried", async () => {

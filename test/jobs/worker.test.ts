@@ -147,9 +147,18 @@ for (const engine of engines) {
       const every = { name: `every-${newId()}`, ran: 0 };
       const coming = reconciler({ name: every.name, everyMs: 60_000, run: async () => void every.ran++ });
       await add(every.name, 0, { key: `reconciler:${every.name}`, lane: every.name, runAt: now + 3_600_000 });
-      const lease = { leased_until: now + 3_600_000, owner: "a process that was killed" };
+      const owner = "a process that was killed";
       await database.transact(undefined, async (tx) => {
-        await tx.updateTable("job_lanes").set(lease).where("lane", "in", [name, every.name]).execute();
+        for (const [lane, leaseMs] of [
+          [name, LEASE_MS],
+          [every.name, 3_600_000],
+        ] as const) {
+          await tx
+            .updateTable("job_lanes")
+            .set({ leased_until: now + leaseMs, owner })
+            .where("lane", "=", lane)
+            .execute();
+        }
       });
       const worker = await start([kind, coming], { isAlone: true });
       await until(() => ran.length === 1 && every.ran === 1);
@@ -186,6 +195,8 @@ for (const engine of engines) {
         await until(async () => (await runAt(name)) === now + 5000, "it to be put off by the clock of now");
         now += 5000;
         await until(isOver(name), "the second run");
+        const told = logged.filter((line) => line.includes("put off by a clock that has been set back"));
+        assert.ok(told.length > 0 && !told.some((line) => line.includes('"jobs":0')), told.join(""));
         // What is to wait for a day waits for a day.
         assert.equal(await runAt(later.name), now - 5000 + 86_400_000);
         assert.deepEqual(later.ran, []);
@@ -207,6 +218,105 @@ for (const engine of engines) {
       await isThird.promise;
       await until(isOver(name));
       await worker.stop();
+    });
+
+    it("run as soon as they are stored, however rarely work is looked for, also where that is just being done", async () => {
+      const { name, kind, ran } = counting();
+      let onLook = () => {};
+      let asked = 0;
+      const watched = () => {
+        const at = now;
+        // A look asks for the time first to see whether the clock was set back, and then to find what is due.
+        if (++asked === 2) onLook();
+        return at;
+      };
+      const surroundings = { database, clock: watched, log: createLogger("silent") };
+      const worker = await start([kind], { surroundings, pollMs: 3_600_000 });
+      await until(() => asked >= 2, "the first look");
+      await add(name, 1, { lane: name });
+      await until(isOver(name), "what is announced");
+      await add(name, 2, { lane: name, runAt: now + 1000 });
+      await until(async () => {
+        const before = asked;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return asked === before;
+      }, "the looks for what is not due");
+      // It becomes due, and is announced, after the look has asked for the time.
+      onLook = () => {
+        now += 1000;
+        worker.wake();
+      };
+      asked = 0;
+      worker.wake();
+      await until(isOver(name), "what was announced during a look");
+      await worker.stop();
+      assert.deepEqual(ran, [1, 2]);
+    });
+
+    it("leave no timers, however often work is looked for and however many workers stop", async () => {
+      const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+      const { name, kind, ran } = counting(() => ({ next: { do: "retry", inMs: 600_000 } }));
+      const before = timers();
+      const rounds = 20;
+      for (let round = 1; round <= rounds; round++) {
+        await add(name, round, { lane: `${name}-${round}` });
+        const worker = await start([kind], { pollMs: 3_600_000 });
+        await until(() => ran.length === round);
+        for (let wake = 0; wake < 5; wake++) {
+          worker.wake();
+          await new Promise(setImmediate);
+        }
+        await worker.stop();
+      }
+      assert.ok(timers() - before < rounds / 2, `${timers() - before} more timers`);
+      const idle = await start([kind], { pollMs: 3_600_000 });
+      const started = timers();
+      for (let wake = 0; wake < rounds * 5; wake++) {
+        idle.wake();
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      assert.ok(timers() - started < rounds / 2, `${timers() - started} more timers`);
+      await idle.stop();
+      await database.transact(undefined, (tx) => tx.deleteFrom("jobs").where("kind", "=", name).execute());
+    });
+
+    it("that are claimed while a worker stops are given back before it has stopped", async () => {
+      const { name, kind, ran } = counting();
+      await add(name, 1, { lane: name });
+      let stopped: Promise<void> | undefined;
+      let asked = 0;
+      let stored = 0;
+      let atTheEnd: number | undefined;
+      const watched = () => {
+        if (++asked === 3) {
+          stopped = worker.stop().then(() => {
+            atTheEnd = stored;
+          });
+        }
+        return now;
+      };
+      const counted = Object.assign(Object.create(database) as Database, {
+        read: database.read,
+        transact: ((...given: Parameters<Database["transact"]>) => {
+          stored++;
+          return database.transact(...given);
+        }) as Database["transact"],
+      });
+      const surroundings = { database: counted, clock: watched, log: createLogger("silent") };
+      const worker = new JobWorker({ surroundings, services: {} as never, signer: {} as never, kinds: [kind] });
+      await worker.start();
+      await until(() => stopped !== undefined, "a look that finds the job");
+      await stopped;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(stored, atTheEnd, "it does no more once it has stopped");
+      assert.deepEqual(ran, []);
+      const { leased_until } = await database.read
+        .selectFrom("job_lanes")
+        .select("leased_until")
+        .where("lane", "=", name)
+        .executeTakeFirstOrThrow();
+      assert.ok(leased_until <= now);
+      await database.transact(undefined, (tx) => tx.deleteFrom("jobs").where("kind", "=", name).execute());
     });
 
     it("of one lane run one at a time in the order of their time", async () => {
@@ -239,6 +349,33 @@ for (const engine of engines) {
       const worker = await start([kind]);
       await until(isOver(name));
       await worker.stop();
+    });
+
+    it("run in so many lanes at a time, and no more", async () => {
+      const held = barrier();
+      let running = 0;
+      let most = 0;
+      const { name, kind, ran } = counting(async () => {
+        most = Math.max(most, ++running);
+        await held.promise;
+        running--;
+        return FINISH;
+      });
+      for (let number = 0; number < 12; number++) {
+        await add(name, number, { lane: `${name}-${number}`, gate: `${name}-${number}` });
+      }
+      const worker = await start([kind], { maxLanes: 3, pollMs: 3_600_000 });
+      await until(() => running === 3);
+      // Each look would begin more.
+      for (let look = 0; look < 5; look++) {
+        worker.wake();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      held.resolve();
+      await until(isOver(name));
+      await worker.stop();
+      assert.equal(most, 3);
+      assert.equal(ran.length, 12);
     });
 
     it("of one gate are bounded and do not hold up another gate", async () => {
@@ -331,6 +468,13 @@ for (const engine of engines) {
       await next.stop();
       assert.equal(ran.length, 4);
       assert.equal((await jobOf(name)).state, "dead");
+      const told = logged
+        .map((line) => JSON.parse(line))
+        .filter(({ msg, kind }) => msg === "a job failed" && kind === name);
+      assert.deepEqual(
+        told.map(({ attempts, reason }) => [attempts, reason]),
+        [1, 2, 3, 4].map((attempt) => [attempt, "planted"]),
+      );
     });
 
     it("that died are listed and brought back, by name or all of them", async () => {
@@ -477,6 +621,11 @@ for (const engine of engines) {
         await until(async () => (await lane()).leased_until === now + LEASE_MS);
       }
       assert.deepEqual(taken.ran, []);
+      // After five minutes the lease is still in force, and is not renewed any more.
+      const { leased_until: last } = await lane();
+      now = began + 5 * 60_000;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal((await lane()).leased_until, last);
       now += LEASE_MS;
       await until(() => taken.ran.length === 1);
       const isOfHung = (line: string) => line.includes(`"kind":"${long.name}"`) && line.includes("is taken for hung");
@@ -501,6 +650,25 @@ for (const engine of engines) {
         return [];
       }
     };
+
+    it("that take long have their lease renewed in time, unless said otherwise", async () => {
+      const held = barrier();
+      const { name, kind, ran } = counting(async () => {
+        await held.promise;
+        return FINISH;
+      });
+      await add(name, 1, { lane: name });
+      const worker = await start([kind], { leaseMs: 60 });
+      await until(() => ran.length === 1);
+      now += 30;
+      const lane = () =>
+        database.read.selectFrom("job_lanes").selectAll().where("lane", "=", name).executeTakeFirstOrThrow();
+      await until(async () => (await lane()).leased_until === now + 60, "the lease to be renewed at half of it");
+      assert.ok(!logged.some((line) => line.includes("taken for hung") && line.includes(name)));
+      held.resolve();
+      await until(isOver(name));
+      await worker.stop();
+    });
 
     it("of a killed process go to another after the lease", async () => {
       const file = join(temporaryFolder(), "runs");
@@ -665,6 +833,207 @@ for (const engine of engines) {
       await other.stop();
       assert.deepEqual(second.ran, [1, 2, 3]);
       assert.deepEqual(first.ran, [1]);
+    });
+
+    it("that a stopping worker has finished are over, and the next ones are not begun", async () => {
+      const held = barrier();
+      const { name, kind, ran } = counting(async () => {
+        await held.promise;
+        return FINISH;
+      });
+      for (const number of [1, 2]) await add(name, number, { lane: name, runAt: now - 10 + number });
+      const stopping = await start([kind]);
+      await until(() => ran.length === 1);
+      const stopped = stopping.stop();
+      held.resolve();
+      await stopped;
+      assert.deepEqual(
+        (await jobsOf(name)).map(({ payload }) => payload),
+        ['{"number":2}'],
+      );
+      await database.transact(undefined, (tx) => tx.deleteFrom("jobs").where("kind", "=", name).execute());
+    });
+
+    it("of a lane with many let others have their turn", async () => {
+      const order: string[] = [];
+      const many = counting(() => {
+        order.push("many");
+        return FINISH;
+      });
+      const one = counting(() => {
+        order.push("one");
+        return FINISH;
+      });
+      await database.transact(undefined, async (tx) => {
+        const given = { lane: many.name, gate: many.name, organizationId: null, now };
+        for (let number = 0; number < 130; number++) {
+          await enqueue(tx, { kind: many.name, payload: { number }, runAt: now - 1000 + number, ...given });
+        }
+      });
+      await add(one.name, 1, { lane: one.name, gate: one.name });
+      // The one comes after them, if they are not interrupted.
+      await database.transact(undefined, (tx) =>
+        tx.updateTable("job_lanes").set({ leased_until: 1 }).where("lane", "=", one.name).execute(),
+      );
+      const worker = await start([many.kind, one.kind], { maxLanes: 1 });
+      await until(async () => (await isOver(many.name)()) && (await isOver(one.name)()));
+      await worker.stop();
+      assert.equal(order.length, 131);
+      assert.ok(order.indexOf("one") <= 100, `after ${order.indexOf("one")}`);
+    });
+
+    it("tell how each of their runs ended", async () => {
+      const outcomes: string[] = [];
+      const ends: JobResult[] = [
+        { next: { do: "pause", inMs: 0 } },
+        { next: { do: "retry", inMs: 0 }, reason: "not yet" },
+        { next: { do: "retry", inMs: 0 } },
+        FINISH,
+      ];
+      const tries: number[] = [];
+      const several = counting(({ attempts }) => {
+        tries.push(attempts);
+        return ends[several.ran.length - 1] ?? FINISH;
+      });
+      const dying = counting(() => ({ next: { do: "die" }, reason: "given up" }));
+      const throwing = counting(
+        () => {
+          throw new Error("planted");
+        },
+        { maxAttempts: 1 },
+      );
+      await add(several.name, 1, { lane: several.name });
+      await add(dying.name, 1, { lane: dying.name });
+      await add(throwing.name, 1, { lane: throwing.name });
+      const names = new Map([several, dying, throwing].map(({ name }, place) => [name, place]));
+      const worker = await start([several.kind, dying.kind, throwing.kind], {
+        onRun: (kind, outcome) => outcomes.push(`${names.get(kind)} ${outcome}`),
+      });
+      await until(isOver(several.name));
+      await until(() => outcomes.length === 6);
+      await worker.stop();
+      assert.deepEqual(
+        outcomes.filter((outcome) => outcome.startsWith("0")),
+        ["0 paused", "0 retried", "0 done", "0 done"],
+      );
+      assert.deepEqual(tries, [0, 0, 1, 2]);
+      assert.deepEqual(outcomes.filter((outcome) => !outcome.startsWith("0")).toSorted(), ["1 given_up", "2 given_up"]);
+    });
+
+    it("keep what they are told to for their next run, whatever becomes of this one, while they are still theirs", async () => {
+      const seen: number[] = [];
+      const { name, kind } = counting(async ({ payload: { number }, keep }) => {
+        seen.push(number);
+        if (seen.length > 2) return FINISH;
+        await keep({ number: number + 10 });
+        const kept = await lane();
+        assert.equal(kept.leased_until, now + LEASE_MS);
+        if (seen.length === 1) return { next: { do: "retry", inMs: 0 }, reason: "not yet" };
+        throw new Error("planted");
+      });
+      const lane = () =>
+        database.read.selectFrom("job_lanes").selectAll().where("lane", "=", name).executeTakeFirstOrThrow();
+      const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+      await add(name, 1, { lane: name, payload: { number: 1, traceparent } });
+      const worker = await start([kind]);
+      await until(async () => (await jobOf(name)).attempts === 2);
+      assert.deepEqual(JSON.parse((await jobOf(name)).payload), { number: 21, traceparent });
+      now = (await jobOf(name)).run_at;
+      await until(isOver(name));
+      await worker.stop();
+      assert.deepEqual(seen, [1, 11, 21]);
+    });
+
+    it("keep nothing once they are queued anew, or their lane is another's", async () => {
+      const refused: string[] = [];
+      for (const isLost of [false, true]) {
+        let isFirst = true;
+        const { name, kind } = counting(async ({ keep }) => {
+          if (!isFirst) return FINISH;
+          isFirst = false;
+          if (isLost) {
+            const another = { owner: "another", leased_until: now + LEASE_MS };
+            await database.transact(undefined, (tx) =>
+              tx.updateTable("job_lanes").set(another).where("lane", "=", name).execute(),
+            );
+          } else {
+            await add(name, 1, { lane: name, key: name });
+          }
+          await keep({ number: 2 }).catch((error: Error) => refused.push(error.message));
+          return FINISH;
+        });
+        await add(name, 1, { lane: name, key: name });
+        const worker = await start([kind]);
+        await until(() => refused.length === Number(isLost) + 1);
+        if (isLost) assert.deepEqual(JSON.parse((await jobOf(name)).payload), { number: 1 });
+        now += isLost ? LEASE_MS : 0;
+        await until(isOver(name));
+        await worker.stop();
+      }
+      assert.deepEqual(refused, Array(2).fill("the job is not ours any more"));
+    });
+
+    it("are stored in turn with what is decided in their organization, unless they have nothing to do with it", async () => {
+      const scopes = new Map<string, (string | undefined)[]>();
+      let running = "";
+      const watched = Object.assign(Object.create(database) as Database, {
+        read: database.read,
+        transact: ((...given: Parameters<Database["transact"]>) => {
+          const [scope] = given;
+          scopes.set(running, [...(scopes.get(running) ?? []), scope]);
+          return database.transact(...given);
+        }) as Database["transact"],
+      });
+      const surroundings = { database: watched, clock, log: createLogger("silent") };
+      const cases = [
+        { concurrent: false, organizationId: "an organization", stored: "an organization" },
+        { concurrent: true, organizationId: "an organization", stored: undefined },
+        { concurrent: false, organizationId: null, stored: undefined },
+      ];
+      for (const { concurrent, organizationId, stored } of cases) {
+        const { name, kind } = counting(
+          () => {
+            running = name;
+            return FINISH;
+          },
+          { concurrent },
+        );
+        await add(name, 1, { lane: name, organizationId });
+        const worker = await start([kind], { surroundings });
+        await until(isOver(name));
+        running = "";
+        await worker.stop();
+        assert.equal(scopes.get(name)?.[0], stored);
+      }
+    });
+
+    it("whose outcome the database does not take let their lane rest, and run again after it", async () => {
+      const { name, kind, ran } = counting();
+      await add(name, 1, { lane: name });
+      let fails = 1;
+      const failing = Object.assign(Object.create(database) as Database, {
+        read: database.read,
+        transact: ((...given: Parameters<Database["transact"]>) => {
+          if (ran.length > 0 && fails-- > 0) return Promise.reject(new Error("the disk is full"));
+          return database.transact(...given);
+        }) as Database["transact"],
+      });
+      const log = createLogger("debug", { write: (line: string) => void logged.push(line) });
+      const worker = await start([kind], { surroundings: { database: failing, clock, log } });
+      const lane = () =>
+        database.read.selectFrom("job_lanes").selectAll().where("lane", "=", name).executeTakeFirstOrThrow();
+      await until(
+        async () => ran.length > 0 && (await lane()).leased_until !== now + LEASE_MS,
+        "the lane to be given back",
+      );
+      assert.equal((await lane()).leased_until, now + 2000);
+      assert.ok(
+        logged.some((line) => line.includes("a lane of jobs was interrupted") && line.includes("disk is full")),
+      );
+      now += 2000;
+      await until(isOver(name));
+      await worker.stop();
+      assert.deepEqual(ran, [1, 1]);
     });
 
     it("that never end do not keep a worker from stopping", async () => {

@@ -5,7 +5,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { p256 } from "@noble/curves/nist.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import type { Curve } from "../protocol.ts";
-import { ed25519PrivateKey, generateSecret, publicKeyOf } from "./keys.ts";
+import { ed25519PrivateKey, generateSecret, isSecret, publicKeyOf } from "./keys.ts";
 
 const oracles: Record<Curve, (secret: Uint8Array) => Uint8Array> = {
   CURVE_SECP256K1: (secret) => secp256k1.getPublicKey(secret, true),
@@ -26,6 +26,21 @@ describe("keys", () => {
       assert.equal(seen.size, 50);
     });
   }
+
+  it("have 32 bytes, and on curves with ECDSA a number from 1 to below the order", () => {
+    const orders = { CURVE_SECP256K1: secp256k1.Point.Fn.ORDER, CURVE_P256: p256.Point.Fn.ORDER };
+    const bytesOf = (number: bigint) => Buffer.from(number.toString(16).padStart(64, "0"), "hex");
+    for (const [curve, order] of Object.entries(orders) as [Curve, bigint][]) {
+      for (const number of [1n, order - 1n]) assert.ok(isSecret(curve, bytesOf(number)), `${curve} ${number}`);
+      for (const number of [0n, order, order + 1n]) assert.ok(!isSecret(curve, bytesOf(number)), `${curve} ${number}`);
+    }
+    for (const curve of Object.keys(oracles) as Curve[]) {
+      assert.ok(isSecret(curve, Buffer.alloc(32, 1)));
+      for (const length of [0, 31, 33])
+        assert.ok(!isSecret(curve, Buffer.alloc(length, 1)), `${curve}, ${length} bytes`);
+    }
+    assert.ok(isSecret("CURVE_ED25519", Buffer.alloc(32)));
+  });
 
   it("of Ed25519 become the PKCS#8 documents of RFC 8410", () => {
     // RFC 8410, section 10.3

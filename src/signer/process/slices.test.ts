@@ -100,6 +100,8 @@ describe("a long request in slices", () => {
     const request = { verb: "sign", ...owner, key: newKey("CURVE_SECP256K1"), hash: "sha256" } as const;
     assert.equal(sliced({ ...request, payloads: [large, large, large] }).slices, 3);
     assert.equal(sliced({ ...request, payloads: [large] }).slices, 1);
+    // Those after it share one again.
+    assert.equal(sliced({ ...request, payloads: [large, "AA==", "AA=="] }).slices, 2);
   });
 
   it("makes as many keys as asked, each sealed under its own name", () => {
