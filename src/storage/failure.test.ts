@@ -101,7 +101,7 @@ describe("failures of databases", () => {
     assert.equal(kind, "unavailable");
     assert.match(reason, /^cannot open or write files of its own: its disk is read-only, or /);
     for (const error of [denied("aclchk.c", "keine Berechtigung für Tabelle users"), withCode("42501")]) {
-      assert.match((translate(error) as DatabaseFailure).reason, /does not let the user/);
+      assert.match((translate(error) as DatabaseFailure).reason, /does not allow the user/);
     }
   });
 

@@ -331,11 +331,11 @@ onEachEngine("private keys in bundles", (server) => {
       ["null", form],
       ["{", form],
       ["[".repeat(1000), form],
-      [clientBundle(importBundle, zero), /must hold a private key of CURVE_SECP256K1/],
-      [clientBundle(importBundle, order), /must hold a private key of CURVE_SECP256K1/],
-      [clientBundle(importBundle, secretKey().subarray(1)), /must hold a private key of CURVE_SECP256K1/],
-      [clientBundle(importBundle, Buffer.alloc(64, 1)), /must hold a private key of CURVE_SECP256K1/],
-      [clientBundle(importBundle, ""), /must hold a private key of CURVE_SECP256K1/],
+      [clientBundle(importBundle, zero), /must contain a private key of CURVE_SECP256K1/],
+      [clientBundle(importBundle, order), /must contain a private key of CURVE_SECP256K1/],
+      [clientBundle(importBundle, secretKey().subarray(1)), /must contain a private key of CURVE_SECP256K1/],
+      [clientBundle(importBundle, Buffer.alloc(64, 1)), /must contain a private key of CURVE_SECP256K1/],
+      [clientBundle(importBundle, ""), /must contain a private key of CURVE_SECP256K1/],
     ];
     for (const [encryptedBundle, message] of cases) {
       const answer = await refused(world, "import_private_key", keyParams(root, encryptedBundle));

@@ -482,7 +482,7 @@ onEachEngine("one-time codes", (server, engine) => {
     assert.deepEqual((await inSub.read("list_email_events", { email: strangers })).emailEvents, []);
     const guessed = await inSub.submit("otp_auth", { otpId: nobody.otpId, otpCode: wrong, targetPublicKey });
     assert.equal(guessed.status, 400);
-    assert.match(guessed.body.message, /^Invalid OTP code: it is not the one/);
+    assert.match(guessed.body.message, /^Invalid OTP code: it is not the code/);
     const plain = await addUser(root.client);
     const denied = await plain.client
       .with({ organizationId: sub.client.organizationId })

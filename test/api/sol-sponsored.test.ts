@@ -690,7 +690,7 @@ for (const engine of oneEngine("postgres")) {
           const { status, body } = await approve();
           front.when("simulateTransaction", PASS);
           assert.equal(status, 503, JSON.stringify(body));
-          assert.match(body.message, /is not available: no node tries transactions out/);
+          assert.match(body.message, /is not available: no node simulates transactions/);
         }
         const approval = world.client.submitBody("approve_activity", { fingerprint: activity.fingerprint });
         const { body } = await inTime(() => world.client.post("/public/v1/submit/approve_activity", approval));

@@ -309,7 +309,12 @@ onEachEngine("quorum keys", (server) => {
     const offCurve = `04${"11".repeat(64)}`;
     await refused(client, create, { threshold: 1, operatorEncryptKeys: keys }, /threshold/);
     await refused(client, create, { threshold: 0, operatorEncryptKeys: keys }, /threshold/);
-    await refused(client, create, { threshold: 3, operatorEncryptKeys: keys }, /threshold.*more than the 2 operators/);
+    await refused(
+      client,
+      create,
+      { threshold: 3, operatorEncryptKeys: keys },
+      /threshold.*more than the number of operators, 2/,
+    );
     await refused(client, create, { threshold: 1e30, operatorEncryptKeys: keys }, /threshold/);
     await refused(client, create, { threshold: 2, operatorEncryptKeys: [] }, /operatorEncryptKeys/);
     await refused(

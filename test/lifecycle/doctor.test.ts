@@ -386,7 +386,7 @@ for (const engine of engines) {
       assert.deepEqual(failed(report), ["schema"]);
       assert.match(
         the(report, "schema")[1],
-        /newer version of Keystead than \d+\.\d+\.\d+: it has 9999-of-later; start that/,
+        /newer version of Keystead than \d+\.\d+\.\d+: it has 9999-of-later; start the newer/,
       );
     });
 
@@ -434,7 +434,7 @@ describe("keystead doctor on what cannot be written", () => {
     assert.deepEqual(found(4 * GIB), ["ok there is enough free space where the server writes"]);
     assert.match(
       found(2 * GIB).join(),
-      /^warn 2147483648 bytes are free in \S+, for the audit file, [^,]+, or move it[^,]+$/,
+      /^warn 2147483648 bytes are free in \S+ for the audit file; [^,]+, or move it[^,]+$/,
     );
     for (const [free, state] of [
       [GIB / 2, "warn"],
@@ -596,7 +596,7 @@ describe("keystead doctor on settings of PostgreSQL", () => {
       const { state, text = "" } = (await found("postgresql certificate", { certificates }, true)) ?? {};
       assert.equal(state, expected, text);
       if (state === "warn")
-        assert.match(text, /is valid until \d{4}-.+; after that, no connection succeeds\. Renew it/);
+        assert.match(text, /is valid until \d{4}-.+; after that, no connection succeeds\. (Renew|Replace) it/);
     }
     assert.equal(await found("postgresql certificate", {}, true), undefined, "there is none without TLS");
     for (const [pooler, prepared, expected] of [

@@ -112,7 +112,7 @@ describe("what a deployment runs", () => {
       );
     }
     const open = { ...manifest, manifestSet: { threshold: 0, members: [] } };
-    assert.match(judgeDeployment({ ...row, manifest: manifestJson(open) }, []).refusal ?? "", /takes 0/);
+    assert.match(judgeDeployment({ ...row, manifest: manifestJson(open) }, []).refusal ?? "", /requires 0/);
   });
 
   it("is nothing where the row says something else than the manifest", () => {
