@@ -156,7 +156,7 @@ export function describeStatus(status: Status): string {
 }
 
 const backupLine = (newest: string | null): string =>
-  newest === null ? "there is none yet" : `the newest is of ${newest}`;
+  newest === null ? "there is none yet" : `the newest is from ${newest}`;
 
 const count = (jobs: number | undefined): string =>
   jobs === undefined ? "an unknown number" : `${jobs}${jobs >= MAX_COUNTED_JOBS ? " or more" : ""}`;

@@ -289,7 +289,7 @@ onEachEngine("app proofs", (server) => {
     const padded = { more: { generateAppProofs: true, padding: "x".repeat(MAX_PROVEN_BODY_BYTES) } };
     const large = await root.submit("update_organization_name", { organizationName: "Large" }, padded);
     assert.equal(large.status, 400);
-    assert.match(large.body.message, /`generateAppProofs` takes requests of at most 65536 bytes/);
+    assert.match(large.body.message, /`generateAppProofs` allows requests of at most 65536 bytes/);
     const addressFormats = ["ADDRESS_FORMAT_ETHEREUM", "ADDRESS_FORMAT_COMPRESSED"];
     const key = { privateKeyName: "k", curve: "CURVE_SECP256K1", privateKeyTags: [], addressFormats };
     const privateKeys = Array.from({ length: 51 }, (_, index) => ({ ...key, privateKeyName: `k${index}` }));

@@ -46,7 +46,7 @@ for (const engine of engines) {
       const newest = new Date(seconds * 1000).toISOString();
       const shown = async (...more: string[]) =>
         (await runKeystead(["status", ...more], settingsOf({ dataDir, databaseUrl, settings }))).stdout;
-      assert.match(await shown(), new RegExp(`^backup: the newest is of ${newest}$`, "m"));
+      assert.match(await shown(), new RegExp(`^backup: the newest is from ${newest}$`, "m"));
       assert.equal((JSON.parse(await shown("--json")) as { newestBackup: unknown }).newestBackup, newest);
       await server.end("SIGTERM");
     });
