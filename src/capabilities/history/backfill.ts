@@ -92,7 +92,7 @@ async function blockOf(
 function requireNoneBetween(chain: SolanaChain, { number, parent }: SolanaHeader, from: number): void {
   // The first block of a chain is its own parent.
   if (parent.number < from || number === 0) return;
-  unavailable(chain, `its nodes do not name the block in slot ${parent.number}, before that in slot ${number}`);
+  unavailable(chain, `its nodes do not name the block in slot ${parent.number}, before the one in slot ${number}`);
 }
 
 /** Requires that the nodes still have this slot: a Solana node that has deleted blocks lists the next ones that it has. */
