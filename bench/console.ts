@@ -4,7 +4,7 @@ import { isBuilt } from "../scripts/console-sources.js";
 import type { DatabaseKind } from "../src/storage/engine.ts";
 import { noBrowser, startBrowser } from "../test/support/browser.ts";
 import { Client } from "../test/support/client.ts";
-import { credentialsOf, goTo, hasMoreRows, scrollToNextPage, signInWithText } from "../test/support/console.ts";
+import { credentialsOf, goTo, hasMoreRows, scrollToNextPage, signInWithText } from "../test/support/console-page.ts";
 import { type BenchHooks, type RoundOptions, startServer } from "./rounds.ts";
 import { median } from "./statistics.ts";
 

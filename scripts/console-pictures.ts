@@ -3,14 +3,8 @@ import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { noBrowser } from "../test/support/browser.ts";
 import { addUser, type Client } from "../test/support/client.ts";
-import {
-  activityThatWaits,
-  credentialsOf,
-  goTo,
-  openedPage,
-  openStage,
-  signInWithText,
-} from "../test/support/console.ts";
+import { activityThatWaits, openStage } from "../test/support/console.ts";
+import { credentialsOf, goTo, openedPage, signInWithText } from "../test/support/console-page.ts";
 
 /** The pictures of the console in the documentation: `npm run docs:pictures` takes them again, once its pages look otherwise. */
 

@@ -1,15 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
-import {
-  activityThatWaits,
-  credentialsOf,
-  goTo,
-  openedPage,
-  scrollThrough,
-  signInWithText,
-  storiesOn,
-} from "../support/console.ts";
+import { activityThatWaits, storiesOn } from "../support/console.ts";
+import { credentialsOf, goTo, openedPage, scrollThrough, signInWithText } from "../support/console-page.ts";
 import { heavyCondition } from "../support/heavy-policies.ts";
 
 /** What happened and what waits, seen and decided on in a real browser. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Locator } from "playwright-core";
 import { generateApiKey, type Json } from "../support/client.ts";
-import { assertAccessible, goTo, storiesOn } from "../support/console.ts";
+import { storiesOn } from "../support/console.ts";
+import { assertAccessible, goTo } from "../support/console-page.ts";
 
 /** Requests of the API by the forms of its operations, in a real browser. */
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import type { Json } from "../support/client.ts";
-import { activityThatWaits, credentialsOf, focused, signInWithText, storiesOn } from "../support/console.ts";
+import { activityThatWaits, storiesOn } from "../support/console.ts";
+import { credentialsOf, focused, signInWithText } from "../support/console-page.ts";
 import { arrivedAt, choose, keyTo, pressAt, step, tabTo, typeAt, walkThrough } from "../support/keyboard.ts";
 import { areLong } from "../support/long-tests.ts";
 

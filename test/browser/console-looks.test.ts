@@ -1,14 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import {
-  assertAccessible,
-  goTo,
-  HOSTILE,
-  HOSTILE_SHOWN,
-  openedPage,
-  type Story,
-  storiesOn,
-} from "../support/console.ts";
+import { HOSTILE, HOSTILE_SHOWN, type Story, storiesOn } from "../support/console.ts";
+import { assertAccessible, goTo, openedPage } from "../support/console-page.ts";
 import { credentialParams } from "../support/oauth2-provider.ts";
 import { coinbaseParams } from "../support/on-ramp-provider.ts";
 

@@ -2,18 +2,16 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { addUser, type Client, type Json } from "../support/client.ts";
+import { HOSTILE, HOSTILE_SHOWN, storiesOn } from "../support/console.ts";
 import {
   assertAccessible,
   focused,
   goTo,
-  HOSTILE,
-  HOSTILE_SHOWN,
   openedPage,
   savedBy,
   scrollThrough,
   scrollToNextPage,
-  storiesOn,
-} from "../support/console.ts";
+} from "../support/console-page.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 /** Users and who they are to the organization, in a real browser. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { addUser, type Json } from "../support/client.ts";
-import { assertAccessible, goTo, openedPage, storiesOn } from "../support/console.ts";
+import { storiesOn } from "../support/console.ts";
+import { assertAccessible, goTo, openedPage } from "../support/console-page.ts";
 
 /** Policies written, tried and taken away in a real browser. */
 storiesOn("sqlite", "policies in the console", (stage) => {

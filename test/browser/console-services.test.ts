@@ -3,17 +3,15 @@ import { it } from "node:test";
 import { CHAIN_NAMES } from "../../console/src/parts/chains.ts";
 import { EARN_ASSET, EARN_CHAIN, testEarnNode } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
+import { HOSTILE, HOSTILE_SHOWN, storiesOn } from "../support/console.ts";
 import {
   assertAccessible,
   credentialsOf,
   goTo,
-  HOSTILE,
-  HOSTILE_SHOWN,
   openedPage,
   requiredField,
   signInWithText,
-  storiesOn,
-} from "../support/console.ts";
+} from "../support/console-page.ts";
 import { approvalParams, deploymentParams, newDeployment, newOperator, someProgram } from "../support/deployments.ts";
 import { newEvmWallet } from "../support/evm-sender.ts";
 import { oauth2ProviderOfTests } from "../support/oauth2-provider.ts";

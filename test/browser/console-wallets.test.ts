@@ -15,15 +15,8 @@ import {
 import { privateKeyToAddress } from "viem/accounts";
 import { testNode, testSolana } from "../support/chain.ts";
 import type { Json } from "../support/client.ts";
-import {
-  assertAccessible,
-  goTo,
-  HOSTILE,
-  HOSTILE_SHOWN,
-  openedPage,
-  requiredField,
-  storiesOn,
-} from "../support/console.ts";
+import { HOSTILE, HOSTILE_SHOWN, storiesOn } from "../support/console.ts";
+import { assertAccessible, goTo, openedPage, requiredField } from "../support/console-page.ts";
 import { lamportsOf, newSolanaWallet, newStranger, SOL } from "../support/solana-sender.ts";
 
 const ETHEREUM = {

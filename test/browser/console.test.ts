@@ -3,18 +3,16 @@ import { renameSync } from "node:fs";
 import { before, describe, it } from "node:test";
 import { noBrowser, startBrowser } from "../support/browser.ts";
 import { addUser, type Client, generateApiKey, type Json } from "../support/client.ts";
+import { ensureConsole, storiesOn, visit } from "../support/console.ts";
 import {
   assertAccessible,
   credentialsOf,
-  ensureConsole,
   goTo,
   openedPage,
   savedBy,
   signedIn,
   signInWithText,
-  storiesOn,
-  visit,
-} from "../support/console.ts";
+} from "../support/console-page.ts";
 import { engines, startTestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { addAuthenticator } from "../support/virtual-authenticator.ts";

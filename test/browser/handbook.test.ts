@@ -6,7 +6,8 @@ import { handbookPages } from "../../src/http/handbook.ts";
 import { createListener, createRoom, type Listener } from "../../src/http/listener.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { noBrowser, startBrowser } from "../support/browser.ts";
-import { assertAccessible, openStage, visit } from "../support/console.ts";
+import { openStage, visit } from "../support/console.ts";
+import { assertAccessible } from "../support/console-page.ts";
 
 /** The handbook as it is built, in a browser: nothing of it may be refused by its own policy, or come from another host. */
 

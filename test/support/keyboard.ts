@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
-import { focused, openedPage } from "./console.ts";
+import { focused, openedPage } from "./console-page.ts";
 
 /** The console by the keyboard alone: what is pressed, and what must be seen of the focus after each press. */
 
