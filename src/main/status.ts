@@ -2,7 +2,7 @@ import { OutboundError } from "../delivery/outbound.ts";
 import type { Readiness } from "../http/pages.ts";
 import { MAX_COUNTED_JOBS, MAX_STATUS_BYTES, STATUS_DEADLINE_MS } from "../kernel/limits.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
-import { NEWEST_BACKUP_METRIC } from "./backup/schedule.ts";
+import { NEWEST_BACKUP_METRIC } from "./backup/newest-metric.ts";
 import type { Config } from "./config.ts";
 import { urlOf } from "./listening.ts";
 

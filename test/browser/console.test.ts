@@ -295,7 +295,7 @@ storiesOn("sqlite", "the console", (stage) => {
       await page.keyboard.press("Control+k");
       const dialog = page.getByRole("dialog", { name: "Search" });
       await dialog.getByRole("textbox").fill("no such thing");
-      await dialog.getByText("Looking").waitFor();
+      await dialog.getByText("Searching").waitFor();
       looked.resolve();
       await dialog.getByRole("alert").filter({ hasText: "The server does not answer." }).waitFor();
       await dialog.getByText("Nothing was found in what could be read.").waitFor();
@@ -362,7 +362,7 @@ for (const engine of engines) {
         const again = await visit(browser, server.firstVisitUrl as string);
         await addAuthenticator(again.page);
         await again.page.getByRole("button", { name: "Create a passkey and sign in" }).click();
-        await again.page.getByRole("alert").filter({ hasText: "it was used" }).waitFor();
+        await again.page.getByRole("alert").filter({ hasText: "it has been used" }).waitFor();
         await again.page.getByRole("button", { name: "Sign in another way" }).click();
         await again.page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
       } finally {

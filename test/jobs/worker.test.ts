@@ -195,7 +195,7 @@ for (const engine of engines) {
         await until(async () => (await runAt(name)) === now + 5000, "it to be put off by the clock of now");
         now += 5000;
         await until(isOver(name), "the second run");
-        const told = logged.filter((line) => line.includes("put off by a clock that has been set back"));
+        const told = logged.filter((line) => line.includes("postponed because the clock was set back"));
         assert.ok(told.length > 0 && !told.some((line) => line.includes('"jobs":0')), told.join(""));
         // What is to wait for a day waits for a day.
         assert.equal(await runAt(later.name), now - 5000 + 86_400_000);

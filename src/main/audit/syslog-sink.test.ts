@@ -139,6 +139,6 @@ describe("the audit stream by syslog", () => {
     await sink.close();
     await again.close();
     const nowhere = new SyslogSink({ address: { by: "unix", path: join(folder, "none") }, facility: FACILITY });
-    await assert.rejects(nowhere.deliver([lineAbout("whoami")], TIMEOUT_MS), { message: /not there/ });
+    await assert.rejects(nowhere.deliver([lineAbout("whoami")], TIMEOUT_MS), { message: /does not exist/ });
   });
 });

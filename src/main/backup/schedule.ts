@@ -10,6 +10,7 @@ import { makeFolder } from "../../kernel/make-folder.ts";
 import { writeBackup } from "../../storage/backup/write-file.ts";
 import { systemReason } from "../system-reason.ts";
 import { version } from "../version.ts";
+import { NEWEST_BACKUP_METRIC } from "./newest-metric.ts";
 import type { BackupSchedule } from "./settings.ts";
 
 const LOOK_MS = MINUTE_MS;
@@ -18,8 +19,6 @@ const MAX_PAUSE_MS = 10 * MINUTE_MS;
 /** If nothing was written to a partial file for this long, its process was killed or hangs. */
 const UNFINISHED_MS = 10 * MINUTE_MS;
 const NAME = /^keystead-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup(\.age)?$/;
-/** `keystead status` reads it too. */
-export const NEWEST_BACKUP_METRIC = "keystead_backup_last_success_timestamp_seconds";
 const PARTIAL_NAME = /^keystead-.*\.partial$/;
 
 /**

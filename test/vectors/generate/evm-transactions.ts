@@ -220,7 +220,7 @@ const refused = [
   ),
   invalid(
     "priority fee above the fee",
-    "maxPriorityFeePerGas is above maxFeePerGas",
+    "maxPriorityFeePerGas must not be higher than `maxFeePerGas`",
     setting(type2, 2, "0x06fc23ac01"),
   ),
   invalid("to of 19 bytes", "to must have 20 bytes", setting(type2, 5, `0x${"11".repeat(19)}`)),
@@ -388,7 +388,7 @@ const tempoRefused = [
   ),
   invalid(
     "priority fee above the fee",
-    "maxPriorityFeePerGas is above maxFeePerGas",
+    "maxPriorityFeePerGas must not be higher than `maxFeePerGas`",
     setting(tempo, 1, "0x06fc23ac01"),
   ),
   invalid("no call", "calls must not be empty", setting(tempo, 4, [])),

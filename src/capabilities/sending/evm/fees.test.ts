@@ -59,7 +59,7 @@ describe("fees that come of what nodes said", () => {
     assert.equal(within.highest.maxFeePerGas, String(1000n * GWEI));
     assert.match(
       codeOf(() => withinFeeCap(evm, within, "sponsor"))?.message ?? "",
-      /0\.999 of its native asset .* offers 0\.5 at most .* when fees are lower, .* `chains\.eip155:1\.sponsoredTxFeeCap`/,
+      /0\.999 of its native asset .* relies on nodes for at most 0\.5; .* when fees are lower, .* `chains\.eip155:1\.sponsoredTxFeeCap`/,
     );
   });
 
