@@ -195,7 +195,7 @@ for (const engine of engines) {
         if (refused.status === 200) ids.push(refused.body.activity.id);
         refused = await write(`Name ${ids.length}`);
         ready = await readyz(server);
-        const isTold = /^it has no room left on its disk/.test(ready.body.warnings?.["audit file"] ?? "");
+        const isTold = /^the sink has no room left on its disk/.test(ready.body.warnings?.["audit file"] ?? "");
         return refused.status !== 200 && ready.status === 503 && isTold;
       }, "the bound to hold");
       assert.equal(refused.status, 503);
@@ -225,7 +225,7 @@ for (const engine of engines) {
       await until(async () => {
         await root.result("update_organization_name", { organizationName: `Name ${++written}` });
         ready = await readyz(server);
-        return ready.body.audit.file.status === "full" && /dropped/.test(ready.body.warnings?.["audit file"] ?? "");
+        return ready.body.audit.file.status === "full" && /no room left.*dropped/.test(ready.body.warnings?.["audit file"] ?? "");
       }, "the alarm");
       const { status, body } = ready;
       assert.equal(status, 200);
