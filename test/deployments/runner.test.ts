@@ -214,7 +214,7 @@ for (const engine of oneEngine("sqlite")) {
 
     it("never runs a program whose digest is not the approved one", async () => {
       const other = await deploy("other", { expectedPivotDigest: "ab".repeat(32) });
-      await until(() => server.log().includes(`and ${"ab".repeat(32)} was approved`), "the refusal to be logged");
+      await until(() => server.log().includes(`but ${"ab".repeat(32)} was approved`), "the refusal to be logged");
       assert.equal((await statusOf(other)).readyReplicas, 0);
       assert.ok(!existsSync(join(folder.directory, "programs", "ab".repeat(32))));
       const { deploymentId } = other;
