@@ -34,7 +34,10 @@ describe("the servers that a URL of PostgreSQL names", () => {
   }
 
   for (const [url, problem] of [
-    ["postgres://secret@one/keys?target_session_attrs=standby", /target_session_attrs= must be read-write, primary or any/],
+    [
+      "postgres://secret@one/keys?target_session_attrs=standby",
+      /target_session_attrs= must be read-write, primary or any/,
+    ],
     ["postgres://secret@one/keys?sslmode=verify_full", /sslmode= must be one of verify-full, verify-ca, require/],
     ["postgres://secret@one,/keys", /between its commas/],
     [`postgres://secret@${"one,".repeat(8)}nine/keys`, /more than 8 hosts/],

@@ -170,7 +170,10 @@ onEachEngine("nobody is locked out", (server) => {
     const deletion = (...authenticatorIds: string[]) =>
       root.client.submit("delete_authenticators", { userId, authenticatorIds });
     const before = await root.client.read("get_authenticators", { userId });
-    refused(await deletion(one.authenticatorId), new RegExp(`authenticatorIds. contains .*${mfaPolicyId}.*change that`));
+    refused(
+      await deletion(one.authenticatorId),
+      new RegExp(`authenticatorIds. contains .*${mfaPolicyId}.*change that`),
+    );
     assert.deepEqual(await root.client.read("get_authenticators", { userId }), before);
 
     const requiredAuthenticationMethods = naming(one.authenticatorId, two.authenticatorId);

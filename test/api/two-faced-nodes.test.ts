@@ -142,7 +142,10 @@ describe("a provider whose nodes differ", () => {
       await lie(100_000n * GWEI);
       const refused = await submit({});
       assert.equal(refused.code, 3, JSON.stringify(refused));
-      assert.match(refused.message, /could cost 2\.1 of its native asset .*relies on nodes for at most 1.*`chains\.\S+\.txFeeCap`/);
+      assert.match(
+        refused.message,
+        /could cost 2\.1 of its native asset .*relies on nodes for at most 1.*`chains\.\S+\.txFeeCap`/,
+      );
       const batch = await submit({ calls: [1, 2].map(() => ({ to: newAddress(), value: "1" })) });
       assert.match(batch.message, /relies on nodes for at most 1/);
       const own = { maxFeePerGas: String(60_000n * GWEI), maxPriorityFeePerGas: String(GWEI) };
@@ -155,7 +158,10 @@ describe("a provider whose nodes differ", () => {
       // The first puts the gas station there.
       await includedHash(server.root, statusOf(await submit({ sponsor: true })));
       await lie(100_000n * GWEI);
-      assert.match((await submit({ sponsor: true })).message, /relies on nodes for at most 0\.5.*`chains\.\S+\.sponsoredTxFeeCap`/);
+      assert.match(
+        (await submit({ sponsor: true })).message,
+        /relies on nodes for at most 0\.5.*`chains\.\S+\.sponsoredTxFeeCap`/,
+      );
       await lie(GWEI);
       front.when("eth_getTransactionCount", { status: 503, body: "" });
       const id = statusOf(await submit({ sponsor: true }));

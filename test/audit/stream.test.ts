@@ -225,7 +225,10 @@ for (const engine of engines) {
       await until(async () => {
         await root.result("update_organization_name", { organizationName: `Name ${++written}` });
         ready = await readyz(server);
-        return ready.body.audit.file.status === "full" && /no room left.*dropped/.test(ready.body.warnings?.["audit file"] ?? "");
+        return (
+          ready.body.audit.file.status === "full" &&
+          /no room left.*dropped/.test(ready.body.warnings?.["audit file"] ?? "")
+        );
       }, "the alarm");
       const { status, body } = ready;
       assert.equal(status, 200);
