@@ -259,8 +259,8 @@ describe("images", () => {
     });
     const reading = read(pushed);
     await almostSent;
-    const held = heldNow() - before;
-    assert.ok(held < 32 * MIB, `${held} bytes are held`);
+    // V8 gives memory back a little after it has collected it.
+    await until(() => heldNow() - before < 32 * MIB, "little to be held");
     assert.deepEqual(readdirSync(directory), []);
     finish();
     assert.equal((await reading).length, 96 * MIB);
