@@ -60,7 +60,7 @@ export async function call(options: CallOptions): Promise<{ ok: boolean; text: s
   });
   if (status >= 300 && status < 400) {
     throw new StartProblem(
-      `${baseUrl}${path} leads to another address (${status}); name that one, nothing is sent to it`,
+      `${baseUrl}${path} leads to another address (${status}), where nothing was sent; if that is the server, use its address directly`,
     );
   }
   return { ok: status === 200, text };
@@ -75,7 +75,7 @@ const fetchWithin: typeof fetch = async (input, init) => {
     bytes += piece.length;
     if (bytes > MAX_HELD_ANSWER_BYTES) {
       throw new StartProblem(
-        `${input} answers with more than ${MAX_HELD_ANSWER_BYTES} bytes; check that it is the server`,
+        `${input} answers with more than ${MAX_HELD_ANSWER_BYTES} bytes; check that this is the server's address`,
       );
     }
     pieces.push(piece);

@@ -113,6 +113,11 @@ for (const engine of engines) {
       await worker.start();
       return worker;
     };
+    /** A look is a read and, where something is due, a transaction. */
+    const asLongAsALook = async () => {
+      await database.transact(undefined, (tx) => tx.selectFrom("jobs").select("id").limit(1).execute());
+      await new Promise(setImmediate);
+    };
     /** A kind under a name of its own, and the numbers of its runs. */
     const counting = (run: (context: Context) => Promise<JobResult> | JobResult = () => FINISH, more: object = {}) => {
       const ran: number[] = [];
@@ -231,23 +236,22 @@ for (const engine of engines) {
         return at;
       };
       const surroundings = { database, clock: watched, log: createLogger("silent") };
-      const worker = await start([kind], { surroundings, pollMs: 3_600_000 });
+      const options = { surroundings, services: {} as never, signer: {} as never, kinds: [kind], pollMs: 3_600_000 };
+      const first = new JobWorker(options);
+      await first.start();
       await until(() => asked >= 2, "the first look");
       await add(name, 1, { lane: name });
       await until(isOver(name), "what is announced");
+      await first.stop();
       await add(name, 2, { lane: name, runAt: now + 1000 });
-      await until(async () => {
-        const before = asked;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        return asked === before;
-      }, "the looks for what is not due");
+      const worker = new JobWorker(options);
       // It becomes due, and is announced, after the look has asked for the time.
       onLook = () => {
         now += 1000;
         worker.wake();
       };
       asked = 0;
-      worker.wake();
+      await worker.start();
       await until(isOver(name), "what was announced during a look");
       await worker.stop();
       assert.deepEqual(ran, [1, 2]);
@@ -273,7 +277,7 @@ for (const engine of engines) {
       const started = timers();
       for (let wake = 0; wake < rounds * 5; wake++) {
         idle.wake();
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await asLongAsALook();
       }
       assert.ok(timers() - started < rounds / 2, `${timers() - started} more timers`);
       await idle.stop();
@@ -307,7 +311,7 @@ for (const engine of engines) {
       await worker.start();
       await until(() => stopped !== undefined, "a look that finds the job");
       await stopped;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await asLongAsALook();
       assert.equal(stored, atTheEnd, "it does no more once it has stopped");
       assert.deepEqual(ran, []);
       const { leased_until } = await database.read
@@ -369,7 +373,7 @@ for (const engine of engines) {
       // Each look would begin more.
       for (let look = 0; look < 5; look++) {
         worker.wake();
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await asLongAsALook();
       }
       held.resolve();
       await until(isOver(name));
@@ -624,12 +628,11 @@ for (const engine of engines) {
       // After five minutes the lease is still in force, and is not renewed any more.
       const { leased_until: last } = await lane();
       now = began + 5 * 60_000;
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      const isOfHung = (line: string) => line.includes(`"kind":"${long.name}"`) && line.includes("is taken for hung");
+      await until(() => logged.some(isOfHung));
       assert.equal((await lane()).leased_until, last);
       now += LEASE_MS;
       await until(() => taken.ran.length === 1);
-      const isOfHung = (line: string) => line.includes(`"kind":"${long.name}"`) && line.includes("is taken for hung");
-      await until(() => logged.some(isOfHung));
       held.resolve();
       await first.stop();
       await other.stop();

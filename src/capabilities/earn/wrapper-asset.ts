@@ -9,7 +9,7 @@ import { questions } from "./contracts.ts";
  * it, but a vault may name another one before or after that. Deposits of any other asset would revert.
  *
  * @param asset lowercase
- * @throws KeysteadError CHAIN_UNAVAILABLE, also if no node shows the wrapper
+ * @throws KeysteadError CHAIN_UNAVAILABLE, also if no node returns the wrapper
  */
 export async function problemOfAsset(
   evm: EvmNodes,
@@ -18,7 +18,7 @@ export async function problemOfAsset(
 ): Promise<string | undefined> {
   const [answer] = await readContracts(evm, chain, [questions.asset(wrapperAddress)]);
   const taken = addressIn(answer);
-  if (taken === undefined) return fail("CHAIN_UNAVAILABLE", { chain, reason: "no node shows the wrapper" });
+  if (taken === undefined) return fail("CHAIN_UNAVAILABLE", { chain, reason: "no node returns the wrapper" });
   if (taken === asset) return undefined;
-  return `the vault named ${asset} as its asset when this was asked for, and ${taken} when the wrapper was deployed, which keeps that`;
+  return `the vault's asset was ${asset} when this was submitted, but ${taken} when the wrapper was deployed, and a wrapper keeps its asset`;
 }

@@ -13,7 +13,7 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 import { checkMail } from "./mail.ts";
 import { checkPublicUrl } from "./public-url.ts";
 import { checkRootKey } from "./root-key.ts";
-import { withoutSecrets } from "./secrets.ts";
+import { safeToShow } from "./secrets.ts";
 
 export interface Examination {
   /** @throws StartProblem */
@@ -32,7 +32,7 @@ export async function examine({ readConfig, configFile, clock = systemClock }: E
     throw error;
   }
   const findings = await examineWith(config, { configFile, clock });
-  return findings.map((finding) => ({ ...finding, text: withoutSecrets(finding.text, config) }));
+  return findings.map((finding) => ({ ...finding, text: safeToShow(finding.text, config) }));
 }
 
 async function examineWith(config: Config, { configFile, clock }: { configFile: string | undefined; clock: Clock }) {

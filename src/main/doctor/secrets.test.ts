@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
 import { loadConfig } from "../config.ts";
-import { withoutSecrets } from "./secrets.ts";
+import { safeToShow } from "./secrets.ts";
 
 it("what others repeat of the settings' secrets is not shown, in any spelling", (test) => {
   const folder = mkdtempSync(join(tmpdir(), "keystead-doctor-"));
@@ -21,5 +21,5 @@ it("what others repeat of the settings' secrets is not shown, in any spelling", 
   );
   const base64 = Buffer.from("of-relay+and/more").toString("base64");
   for (const secret of ["of-the-database", "of the root key", "of-relay+and/more", "of-relay%2Band%2Fmore", base64])
-    assert.equal(withoutSecrets(`refused: ${secret}.`, config), "refused: ***.", secret);
+    assert.equal(safeToShow(`refused: ${secret}.`, config), "refused: ***.", secret);
 });

@@ -1,17 +1,12 @@
+import { formsOf, withoutSecrets } from "../../kernel/without-secrets.ts";
 import { loginSecrets } from "../../providers/mail/smtp.ts";
 import { hostsIn } from "../../storage/postgres-urls.ts";
 import type { Config } from "../config.ts";
 
-/** Shorter secrets could match parts of ordinary words. */
-const SHORTEST = 4;
-
 /** Removes our secrets, which others may repeat, such as a mail server in its error; and control characters, which could move the cursor. */
-export function withoutSecrets(text: string, config: Config): string {
-  let clean = text;
-  for (const secret of secretsOf(config)) clean = clean.replaceAll(secret, "***");
+export const safeToShow = (text: string, config: Config): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  return clean.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
-}
+  withoutSecrets(text, secretsOf(config)).replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
 
 function secretsOf({ rootKeyPassphrase, databaseUrl, messages, turnstile, swaps, audit }: Config): string[] {
   const { sms } = messages;
@@ -23,13 +18,8 @@ function secretsOf({ rootKeyPassphrase, databaseUrl, messages, turnstile, swaps,
     turnstile?.secret,
     swaps?.apiKey,
     audit?.https?.token,
-  ].filter((secret) => secret !== undefined && secret.length >= SHORTEST) as string[];
-  const base64 = (value: string) => Buffer.from(value).toString("base64");
-  const login = loginSecrets(messages.smtp?.auth).filter((secret) => secret.length >= SHORTEST);
-  // The longest first, because one may be part of another.
-  return [...login, ...plain.flatMap((secret) => [secret, encodeURIComponent(secret), base64(secret)])].sort(
-    (one, other) => other.length - one.length,
-  );
+  ].filter((secret) => secret !== undefined);
+  return [...loginSecrets(messages.smtp?.auth), ...plain.flatMap(formsOf)];
 }
 
 function passwordIn(databaseUrl: string): string | undefined {

@@ -1,3 +1,4 @@
+import { withoutSecrets } from "../../kernel/without-secrets.ts";
 /** The interface of mail senders. */
 
 export interface MailMessage {
@@ -54,14 +55,6 @@ export const INVALID_ADDRESS = "553 5.1.3 the address is not valid";
 
 const MAX_REPLY_LENGTH = 300;
 
-/** Shorter secrets could match parts of ordinary words. */
-const SHORTEST_SECRET = 4;
-
 /** Text of others as one line of printable ASCII, without these secrets, which they may repeat; then shortened. */
 export const printableLine = (text: string, secrets: readonly string[]): string =>
-  secrets
-    .filter((secret) => secret.length >= SHORTEST_SECRET)
-    // The longest first, because one may be part of another.
-    .toSorted((one, other) => other.length - one.length)
-    .reduce((open, secret) => open.replaceAll(secret, "***"), text.replace(/[^\x20-\x7e]+/g, " ").trim())
-    .slice(0, MAX_REPLY_LENGTH);
+  withoutSecrets(text.replace(/[^\x20-\x7e]+/g, " ").trim(), secrets).slice(0, MAX_REPLY_LENGTH);

@@ -1,4 +1,5 @@
 import { Socket } from "node:net";
+import { formsOf, inBase64 } from "../../kernel/without-secrets.ts";
 import { composed, identityOf } from "./compose.ts";
 import { INVALID_ADDRESS, type Mailer, printableLine } from "./mailer.ts";
 import { isMailbox, type SenderRules } from "./sender.ts";
@@ -154,9 +155,8 @@ export async function smtpProblem(server: SmtpServer, stepMs: number): Promise<s
 export function loginSecrets(auth: SmtpServer["auth"]): string[] {
   if (!auth) return [];
   const { user, pass } = auth;
-  const base64 = (text: string) => Buffer.from(text).toString("base64");
   // AUTH PLAIN sends user and password in one Base64 text.
-  return [base64(`\0${user}\0${pass}`), base64(pass), encodeURIComponent(pass), pass];
+  return [inBase64(`\0${user}\0${pass}`), ...formsOf(pass)];
 }
 
 const isThisMachine = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
