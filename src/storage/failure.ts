@@ -186,11 +186,11 @@ const rules: readonly Rule[] = [
 
   { kind: "unavailable", reason: "has no room left on its disk", holds: coded(NO_ROOM) },
   { kind: "unavailable", reason: READ_ONLY, holds: coded(/^EROFS$/) },
-  // PostgreSQL has one code for files that the system lets it not open or write, and for a user without the right.
+  // PostgreSQL has one code for files that the system does not let it open or write, and for a user without the right.
   {
     kind: "unavailable",
     reason:
-      "cannot open or write files of its own: its disk is read-only, or they belong to another user; mount it for writing, or give them back",
+      "cannot open or write files of its own: its disk is read-only, or they belong to another user; mount it for writing, or restore their owner",
     holds: ({ code, file = "" }) => code === "42501" && OF_FILES.test(file),
   },
   {
