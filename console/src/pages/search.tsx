@@ -73,7 +73,7 @@ function SearchDialog({ onClose }: { onClose: () => void }) {
       <Stack onKeyDown={byArrows}>
         <TextInput
           aria-label="Search for"
-          description="A name, an email address, an ID, an address, a key, or a kind of activity. Of sub-organizations all of it, and of accounts of wallets beyond the first hundred the beginning of their address or name, or all of their id."
+          description="A name, an email address, an ID, an address, a key, or a kind of activity. Sub-organizations are found only by the whole of it, and wallet accounts beyond the first hundred by the beginning of their address or name, or by their whole ID."
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
           onKeyDown={openFirst}

@@ -52,7 +52,7 @@ describe("fees that come of what nodes said", () => {
     const plan = planOf(1_000_000n, 1001n * GWEI);
     assert.match(
       codeOf(() => withinFeeCap(evm, plan, "account"))?.message ?? "",
-      /the nodes of eip155:1, the transaction could cost 1\.001 of its native asset in fees, and this service relies on nodes for at most 1; name `maxFeePerGas` where .* raise `chains\.eip155:1\.txFeeCap`/,
+      /the nodes of eip155:1, the transaction could cost 1\.001 of its native asset in fees, and this service relies on nodes for at most 1; set `maxFeePerGas` if .* raise `chains\.eip155:1\.txFeeCap`/,
     );
     const within = withinFeeCap(evm, planOf(1_000_000n, 999n * GWEI), "account");
     assert.equal(within.fees.maxFeePerGas, String(999n * GWEI));

@@ -94,7 +94,7 @@ export function plannedFees(own: Partial<Fees>, { baseFee, tip }: FeeQuote): { f
 
 const REMEDIES: Record<Payer, (chain: EvmChain) => string> = {
   account: (chain) =>
-    `name \`maxFeePerGas\` where the request has it, or have its operator raise \`chains.${chain}.txFeeCap\``,
+    `set \`maxFeePerGas\` if the request allows it, or ask the operator of this server to raise \`chains.${chain}.txFeeCap\``,
   sponsor: (chain) =>
     `submit it again when fees are lower, or ask the operator of this server to raise \`chains.${chain}.sponsoredTxFeeCap\``,
 };
