@@ -12,6 +12,7 @@ import { addDoctorCommands } from "./doctor/commands.ts";
 import type { Opened, Opening } from "./open.ts";
 import { addOperatorCommands } from "./operators/commands.ts";
 import { plainLine } from "./plain-line.ts";
+import { addRootKeyCommands } from "./root-key/commands.ts";
 import type { RunningServer } from "./serve.ts";
 import { StartProblem } from "./start-problem.ts";
 import { version } from "./version.ts";
@@ -341,6 +342,7 @@ withConfig(
 addBackupCommands(program, { withConfig, readConfig, printJson });
 addArchiveCommands(program, { withConfig, readConfig, printJson, withDatabase, withInstallation });
 addOperatorCommands(program, { withConfig, readConfig, printJson, withDatabase });
+addRootKeyCommands(program, { withConfig, readConfig, printJson, withDatabase });
 addDoctorCommands(program, {
   withConfig,
   readConfig,

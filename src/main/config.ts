@@ -43,6 +43,8 @@ const ProviderUrl = (name: string) =>
 
 const Port = (description: string) => Type.Integer({ minimum: 0, maximum: 65535, description });
 
+const MIN_PASSPHRASE_LENGTH = 12;
+
 /** Describes every setting. The configuration file uses these names; the environment uses those in `environment`. */
 export const Settings = Type.Object(
   {
@@ -81,7 +83,10 @@ export const Settings = Type.Object(
     }),
     ...Postgres,
     rootKeyFile: Type.String({ minLength: 1, description: "File that contains the root key." }),
-    rootKeyPassphrase: Type.String({ minLength: 12, description: "Passphrase that protects the root key file." }),
+    rootKeyPassphrase: Type.String({
+      minLength: MIN_PASSPHRASE_LENGTH,
+      description: "Passphrase that protects the root key file.",
+    }),
     smtpUrl: Type.String({
       pattern: "^smtps?://",
       description: "Mail server, such as smtp://user:password@smtp.example.com:587.",
@@ -579,14 +584,19 @@ function readVariables(variables: NodeJS.ProcessEnv): Partial<Record<Name, unkno
     if (given[name] !== undefined) {
       throw new StartProblem(`${environment[name]} and ${fileVariableOf(name)} are both set; set only one of them`);
     }
-    given[name] = secretIn(file, fileVariableOf(name));
+    given[name] = secretIn(file, `the file that ${fileVariableOf(name)} names,`);
   }
   return given;
 }
 
-/** The contents of a file without the line break that editors add at its end. */
-function secretIn(file: string, variable: string): string {
-  const problem = (text: string) => new StartProblem(`the file that ${variable} names, ${file}, ${text}`);
+/**
+ * The contents of a file without the line break that editors add at its end.
+ *
+ * @param called what the message of a problem calls the file
+ * @throws StartProblem
+ */
+function secretIn(file: string, called: string): string {
+  const problem = (text: string) => new StartProblem(`${called} ${file}, ${text}`);
   let text: string;
   try {
     const { size } = statSync(file);
@@ -598,6 +608,13 @@ function secretIn(file: string, variable: string): string {
   }
   if (text === "") throw problem("is empty");
   return text;
+}
+
+/** @throws StartProblem */
+export function readNewPassphrase(file: string): string {
+  const passphrase = secretIn(file, "the file with the new passphrase,");
+  if (passphrase.length >= MIN_PASSPHRASE_LENGTH) return passphrase;
+  throw new StartProblem(`the new passphrase must have at least ${MIN_PASSPHRASE_LENGTH} characters`);
 }
 
 function fromText(name: Name, text: string): unknown {

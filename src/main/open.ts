@@ -4,13 +4,16 @@ import { dirname } from "node:path";
 import type { Logger } from "../kernel/log.ts";
 import { makeFolder } from "../kernel/make-folder.ts";
 import { type SignerOptions, SignerProcess, SignerRefused } from "../signer/client.ts";
+import type { OpenResponse } from "../signer/protocol.ts";
 import { type Database, openDatabase, sqliteFileOf } from "../storage/database.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
 import type { CommitObserver } from "../storage/group-commit.ts";
+import { ROOT_KEY_ID } from "../storage/installation-rows.ts";
 import { type SchemaState, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../storage/migrate.ts";
 import { FolderInUse, type LockHolder, ServerLock } from "../storage/server-lock.ts";
 import { type Config, StartProblem } from "./config.ts";
 import { beginInstallation, endOfBeginning, type IfEmpty, refuseMissingDatabase } from "./new-installation.ts";
+import { findRootKeys, type RememberedRootKeys } from "./root-key/remembered.ts";
 import { version } from "./version.ts";
 
 /** The database and the signer of an installation, after checking that they belong together. */
@@ -33,9 +36,6 @@ export interface OpeningObservers {
   commits?: CommitObserver;
   signerAnswered?: SignerOptions["onAnswer"];
 }
-
-/** The name under which the table `installation` stores the root key's id. */
-export const ROOT_KEY_ID = "root_key_id";
 
 /**
  * Opens the database and the signer. Fails before anything is written if the database is lost, of a newer version or in use, or if the root key
@@ -69,19 +69,19 @@ async function openFittingSigner(
   { command, ifEmpty, observers }: Opening,
   { database, state }: OpenedDatabase,
 ): Promise<SignerProcess> {
-  const knownRootKeyId = await rootKeyIdOrBeginning(config, ifEmpty, { database, state });
-  if (knownRootKeyId !== undefined && ifEmpty === "begin anew") {
+  const known = await rootKeysOrBeginning(config, ifEmpty, { database, state });
+  if (known !== undefined && ifEmpty === "begin anew") {
     log.warn("--new-installation has no effect: the database already contains an installation");
   }
   // Only a server upgrades the tables, when its operator starts it; a running server needs the version that they have.
-  if (knownRootKeyId !== undefined && command !== "serve") refuseOlder(state);
+  if (known !== undefined && command !== "serve") refuseOlder(state);
   const lock = command !== "serve" && state.pending.length > 0 ? lockFolder(config, command) : undefined;
   try {
-    const signer = await openSigner(config, log, knownRootKeyId, observers?.signerAnswered);
+    const signer = await openSigner(config, log, known, observers?.signerAnswered);
     try {
       const migrated = await database.migrate();
       if (migrated.length > 0) log.info({ migrations: migrated }, "the database was migrated to this version");
-      if (knownRootKeyId === undefined) await rememberRootKey(config, database, signer.rootKeyId as string);
+      if (known === undefined) await rememberRootKey(config, database, signer.rootKeyIds[0] as string);
       endOfBeginning(config);
       return signer;
     } catch (error) {
@@ -195,42 +195,40 @@ function holderText(holder: LockHolder | undefined): string {
   return `another Keystead (keystead ${command}, process ${pid} on ${host}, since ${since}${at})`;
 }
 
-/** The id of the root key in the database. If there is none, begins a new installation, or fails. */
-async function rootKeyIdOrBeginning(
+/** The root keys that the database remembers. If there are none, begins a new installation, or fails. */
+async function rootKeysOrBeginning(
   config: Config,
   ifEmpty: IfEmpty,
   { database, state }: OpenedDatabase,
-): Promise<string | undefined> {
-  const known = await readRootKeyId(database, state);
+): Promise<RememberedRootKeys | undefined> {
+  const known = await readRootKeys(database, state);
   if (known !== undefined) return known;
   try {
     beginInstallation(config, ifEmpty, new Date());
     return undefined;
   } catch (error) {
     // Another server may have created the installation since the first check; it removes its marker after the commit.
-    const madeMeanwhile = await readRootKeyId(database, await database.schemaState());
+    const madeMeanwhile = await readRootKeys(database, await database.schemaState());
     if (madeMeanwhile === undefined) throw error;
     return madeMeanwhile;
   }
 }
 
-async function readRootKeyId({ read }: Database, { isEmpty }: SchemaState): Promise<string | undefined> {
-  if (isEmpty) return undefined;
-  const rows = await read.selectFrom("installation").select("value").where("name", "=", ROOT_KEY_ID).execute();
-  return rows[0]?.value;
-}
+const readRootKeys = async ({ read }: Database, { isEmpty }: SchemaState): Promise<RememberedRootKeys | undefined> =>
+  isEmpty ? undefined : findRootKeys(read);
 
 async function openSigner(
   config: Config,
   log: Logger,
-  knownRootKeyId: string | undefined,
+  known: RememberedRootKeys | undefined,
   onAnswer: SignerOptions["onAnswer"],
 ): Promise<SignerProcess> {
   const { rootKeyFile, rootKeyPassphrase, seedCache, logLevel } = config;
   const started = await SignerProcess.start({
     rootKeyFile,
     passphrase: rootKeyPassphrase,
-    mayCreateRootKey: knownRootKeyId === undefined,
+    mayCreateRootKey: known === undefined,
+    sealsWith: known?.current,
     seedCache,
     recordUses: ["trace", "debug", "info"].includes(logLevel),
     compileCacheDirectory: getCompileCacheDir(),
@@ -241,7 +239,7 @@ async function openSigner(
     throw new StartProblem(`the signer process could not be started: ${(error as Error).message}`);
   });
   const { signer, opened } = started;
-  const problem = rootKeyProblem(config, opened, knownRootKeyId);
+  const problem = rootKeyProblem(config, opened, known);
   if (!problem) return signer;
   await signer.close();
   throw new StartProblem(problem);
@@ -249,15 +247,20 @@ async function openSigner(
 
 function rootKeyProblem(
   { rootKeyFile }: Config,
-  opened: { state: "open"; rootKeyId: string } | { state: "sealed" },
-  knownRootKeyId: string | undefined,
+  opened: OpenResponse,
+  known: RememberedRootKeys | undefined,
 ): string | undefined {
   if (opened.state === "sealed") {
-    if (knownRootKeyId !== undefined) return undefined;
+    if (known !== undefined) return undefined;
     return `the root key file ${rootKeyFile} is protected by a passphrase; set KEYSTEAD_ROOT_KEY_PASSPHRASE for the first start`;
   }
-  if (knownRootKeyId === undefined || knownRootKeyId === opened.rootKeyId) return undefined;
-  return `the root key in ${rootKeyFile} is not the one that sealed the keys in this database; nothing was changed. Point KEYSTEAD_ROOT_KEY_FILE to the right file, or DATABASE_URL to the right database`;
+  const { rootKeyIds } = opened;
+  if (known === undefined) return undefined;
+  if (!rootKeyIds.includes(known.current)) {
+    return `the root key in ${rootKeyFile} is not the one that sealed the keys in this database; nothing was changed. Point KEYSTEAD_ROOT_KEY_FILE to the right file, or DATABASE_URL to the right database. After a rotation, copy the file from the server on which it was rotated`;
+  }
+  if (known.previous === undefined || rootKeyIds.includes(known.previous)) return undefined;
+  return `the root key file ${rootKeyFile} does not contain the previous root key ${known.previous}, which is needed until its rotation is complete; nothing was changed. Use a copy of the file that contains both, and run: keystead root-key rotate`;
 }
 
 async function rememberRootKey({ rootKeyFile }: Config, database: Database, rootKeyId: string): Promise<void> {

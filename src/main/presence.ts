@@ -6,6 +6,7 @@ import { SERVER_FORGOTTEN_MS, SERVER_LOOK_MS, SERVER_SIGN_MS } from "../kernel/l
 import type { Logger } from "../kernel/log.ts";
 import type { Database } from "../storage/database.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
+import type { RootKeyFollower } from "./root-key/follower.ts";
 import { version } from "./version.ts";
 
 export type ServerState = "serving" | "maintenance" | "draining" | "draining in maintenance";
@@ -14,13 +15,14 @@ export interface PresenceOptions {
   database: Pick<Database, "read" | "transact">;
   clock: Clock;
   log: Logger;
+  rootKeys: Pick<RootKeyFollower, "look" | "said">;
   /** Called once, when an operator tells this server to drain. */
   onDrain: () => void;
 }
 
 /**
- * Registers this server in the database with heartbeats, and polls there for the operators' commands: to refuse changes during a maintenance, and
- * to drain this server. While the database does not answer, the last commands stay in effect.
+ * Registers this server in the database with heartbeats, and polls there for the operators' commands: to refuse changes during a maintenance,
+ * to drain this server, and to follow a rotation of the root key. While the database does not answer, the last commands stay in effect.
  */
 export class Presence {
   readonly id = newId();
@@ -29,7 +31,7 @@ export class Presence {
   #maintenance: Maintenance | undefined;
   #isDraining = false;
   /** The last heartbeat's state and time. */
-  #said: { state: ServerState; at: number } | undefined;
+  #said: { state: ServerState; rootKeys: string; at: number } | undefined;
   #saying: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -94,10 +96,11 @@ export class Presence {
   }
 
   async #look(): Promise<void> {
-    const { database, log, onDrain } = this.#options;
+    const { database, log, onDrain, rootKeys } = this.#options;
     const [maintenance, own] = await Promise.all([
       findMaintenance(database.read),
       database.read.selectFrom("servers").select("is_draining").where("id", "=", this.id).executeTakeFirst(),
+      rootKeys.look(),
     ]);
     if (maintenance && !this.#maintenance) {
       const { since, reason, operator } = maintenance;
@@ -133,11 +136,13 @@ export class Presence {
   #say(): void {
     const state = this.#state;
     const now = this.#options.clock();
-    const isKnown = this.#said?.state === state && now - this.#said.at < SERVER_SIGN_MS;
+    const rootKeys = JSON.stringify(this.#options.rootKeys.said);
+    const said = this.#said;
+    const isKnown = said?.state === state && said.rootKeys === rootKeys && now - said.at < SERVER_SIGN_MS;
     if (isKnown || this.#saying || this.#isClosed) return;
-    this.#saying = this.#write(state, now)
+    this.#saying = this.#write(state, rootKeys, now)
       .then(() => {
-        this.#said = { state, at: now };
+        this.#said = { state, rootKeys, at: now };
         this.#failedWrites = 0;
         this.#unwritable.end();
       })
@@ -147,16 +152,17 @@ export class Presence {
       });
   }
 
-  async #write(state: ServerState, now: number): Promise<void> {
+  async #write(state: ServerState, rootKeys: string, now: number): Promise<void> {
     const row = this.#row;
     if (!row) return;
     const { url, startedAt } = row;
     const about = { id: this.id, host: hostname(), pid: process.pid, version, url, started_at: startedAt };
+    const said = { state, root_keys: rootKeys, seen_at: now };
     await this.#options.database.transact(undefined, async (tx) => {
       await tx
         .insertInto("servers")
-        .values({ ...about, state, is_draining: 0, seen_at: now })
-        .onConflict((conflict) => conflict.column("id").doUpdateSet({ state, seen_at: now }))
+        .values({ ...about, ...said, is_draining: 0 })
+        .onConflict((conflict) => conflict.column("id").doUpdateSet(said))
         .execute();
       // Servers that died did not remove their rows.
       await tx

@@ -68,6 +68,7 @@ import { warnOfFewOpenFiles } from "./open-files.ts";
 import { isOfPrivateNetwork } from "./operator-url.ts";
 import { Presence, shownMaintenance } from "./presence.ts";
 import { createReadiness, untilTold, withBackups, withChains, withMaintenance, withSwaps } from "./readiness.ts";
+import { RootKeyFollower } from "./root-key/follower.ts";
 import { withSponsors } from "./sponsor-funds.ts";
 import { swapService } from "./swap-settings.ts";
 import { TraceExporter } from "./traces/exporter.ts";
@@ -208,6 +209,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     database,
     clock,
     log: logger,
+    rootKeys: new RootKeyFollower({ signer, read: database.read, log: logger }),
     onDrain: () => {
       for (const each of listeners) each.sendAway();
     },

@@ -73,6 +73,10 @@ export interface SignerOptions {
   rootKeyFile: string;
   passphrase?: string | undefined;
   mayCreateRootKey: boolean;
+  /** The id of the root key that seals keys of organizations; by default the first of the file. */
+  sealsWith?: string | undefined;
+  /** Whether it may be asked to replace the root key file. */
+  mayReplaceRootKeyFile?: boolean;
   /** How many secrets of wallets the process keeps open, and for how long; 0 for either disables the cache. */
   seedCache: { entries: number; lifetimeMs: number };
   /** Whether the process logs each use of a key to standard error, as one line of JSON each. */
@@ -127,7 +131,9 @@ export class SignerProcess implements Signer {
   #problem: string | undefined;
   /** The process that this class ended itself. The reason is already known, so its exit is not reported. */
   #ended: ChildProcess | undefined;
-  #rootKeyId: string | undefined;
+  #rootKeyIds: readonly string[] = [];
+  /** Undefined until the first process has chosen. */
+  #sealsWith: string | undefined;
   #onRestart: () => void = () => {};
   #busyMs = 0;
   #restarts = 0;
@@ -135,6 +141,7 @@ export class SignerProcess implements Signer {
 
   private constructor(options: SignerOptions) {
     this.#options = options;
+    this.#sealsWith = options.sealsWith;
   }
 
   /**
@@ -157,9 +164,14 @@ export class SignerProcess implements Signer {
     return this.#state;
   }
 
-  /** The id of the open root key; undefined while sealed. */
-  get rootKeyId(): string | undefined {
-    return this.#rootKeyId;
+  /** The ids of the open root keys, of which the first seals; none while sealed or down. */
+  get rootKeyIds(): readonly string[] {
+    return this.#state === "ready" ? this.#rootKeyIds : [];
+  }
+
+  /** The id of the root key that is to seal the keys of organizations, whether or not it is open. */
+  get sealsWith(): string | undefined {
+    return this.#sealsWith;
   }
 
   /** Why the signer cannot be used; undefined if it can. Names the root key's file without its folder, because anybody may read the text. */
@@ -199,6 +211,26 @@ export class SignerProcess implements Signer {
     });
   }
 
+  /**
+   * Reads the root key file again, to which another key may have been added.
+   *
+   * @throws SignerRefused with a message for the operator; the keys that were open stay open
+   */
+  async readRootKeysAgain(): Promise<void> {
+    if (this.#state !== "ready") return;
+    this.#noteOpened(await this.#askToOpen(this.#openRequest(false)));
+  }
+
+  /** From now on this root key seals. Until the file has it, nothing works: what another key sealed could not be opened elsewhere. */
+  async sealWith(rootKeyId: string): Promise<void> {
+    this.#sealsWith = rootKeyId;
+    try {
+      await this.readRootKeysAgain();
+    } catch (error) {
+      if (this.#child) this.#end(this.#child, (error as Error).message);
+    }
+  }
+
   /** Ends the process and rejects waiting requests. */
   async close(): Promise<void> {
     this.#state = "closed";
@@ -212,26 +244,40 @@ export class SignerProcess implements Signer {
 
   async #open(mayCreate: boolean): Promise<OpenResponse> {
     this.#spawn();
-    const { rootKeyFile, passphrase, seedCache, recordUses } = this.#options;
-    const opened = await this.#askToOpen({
+    const opened = await this.#askToOpen(this.#openRequest(mayCreate));
+    this.#noteOpened(opened);
+    this.#state = opened.state === "open" ? "ready" : "sealed";
+    this.#restartMs = MIN_RESTART_MS;
+    this.#problem = undefined;
+    return opened;
+  }
+
+  /** @throws SignerRefused if a later file lacks the key that seals; at the start, the server compares it with its database */
+  #noteOpened(opened: OpenResponse): void {
+    if (opened.state === "sealed") return;
+    const { rootKeyIds } = opened;
+    if (this.#rootKeyIds.length > 0 && rootKeyIds[0] !== this.#sealsWith) {
+      throw new SignerRefused(
+        `the root key file ${this.#options.rootKeyFile} does not contain the root key that seals the keys in this database: it was replaced while the server was running, or was not copied to this machine before a rotation`,
+      );
+    }
+    this.#sealsWith = rootKeyIds[0];
+    this.#rootKeyIds = rootKeyIds;
+  }
+
+  #openRequest(mayCreate: boolean): OpenRequest {
+    const { rootKeyFile, passphrase, seedCache, recordUses, mayReplaceRootKeyFile = false } = this.#options;
+    return {
       verb: "open",
       protocolVersion: PROTOCOL_VERSION,
       rootKeyFile,
       ...(passphrase === undefined ? {} : { passphrase }),
       mayCreate,
+      ...(this.#sealsWith === undefined ? {} : { sealsWith: this.#sealsWith }),
+      mayReplaceFile: mayReplaceRootKeyFile,
       seedCache,
       recordUses,
-    });
-    if (opened.state === "open") {
-      if (this.#rootKeyId !== undefined && this.#rootKeyId !== opened.rootKeyId) {
-        throw new SignerRefused(`the root key in ${rootKeyFile} was replaced while the server was running`);
-      }
-      this.#rootKeyId = opened.rootKeyId;
-    }
-    this.#state = opened.state === "open" ? "ready" : "sealed";
-    this.#restartMs = MIN_RESTART_MS;
-    this.#problem = undefined;
-    return opened;
+    };
   }
 
   #spawn(): void {

@@ -41,6 +41,8 @@ const OPENING = 1;
 /** For a new wallet: 2048 rounds of HMAC-SHA512 (BIP-39). */
 const SEED = 20;
 export const NEW_KEY_COST = 1;
+/** For unsealing and sealing 32 bytes. */
+const RESEAL_COST = 0.2;
 const HPKE = 10;
 const PROOF = 6;
 const BYTES_IN_A_UNIT = 1024;
@@ -94,6 +96,8 @@ const imported = ({ importKeys, bundle }: { importKeys: readonly unknown[]; bund
 
 const costs: { [Verb in SignerRequest["verb"]]: (request: Extract<SignerRequest, { verb: Verb }>) => number } = {
   open: () => 0,
+  replaceRootKeyFile: () => 0,
+  resealOrganizationKeys: ({ organizations }) => organizations.length * RESEAL_COST,
   createOrganizationKey: () => NEW_KEY_COST,
   generateKeys: ({ keys }) => keys.length * NEW_KEY_COST,
   sign: ({ key, scheme, payloads }) => sum(payloads, (payload) => signatureCost(key, scheme, payload)),

@@ -11,7 +11,7 @@ import type { SignerDescription, Statement } from "./statements.ts";
  * The requests that the server may make of the signer, as one closed union. Bytes are sent as base64. The version is checked when the
  * signer is opened, so that a server never uses a signer of another release.
  */
-export const PROTOCOL_VERSION = 18;
+export const PROTOCOL_VERSION = 19;
 
 export type { Curve };
 
@@ -91,12 +91,40 @@ export interface OpenRequest {
   passphrase?: string;
   /** Create the root key if the file does not exist. */
   mayCreate: boolean;
+  /** The root key that seals new keys of organizations; the first of the file if absent or not in it. */
+  sealsWith?: string;
+  /** Whether this process may be asked to replace the file. Only the first request decides: a server's signer never may. */
+  mayReplaceFile: boolean;
   /** How many secrets of wallets are kept open, and for how long; 0 for either disables the cache. */
   seedCache: { entries: number; lifetimeMs: number };
   /** Whether each use of a key is logged to the signer's standard error. */
   recordUses: boolean;
 }
-export type OpenResponse = { state: "open"; rootKeyId: string; created: boolean } | { state: "sealed" };
+/** `rootKeyIds` are those of the file; the first one seals. */
+export type OpenResponse = { state: "open"; rootKeyIds: string[]; created: boolean } | { state: "sealed" };
+
+/** Replaces the file of root keys, for an operator's command. */
+export interface ReplaceRootKeyFileRequest {
+  verb: "replaceRootKeyFile";
+  /** The new file contains the same keys, one more, or only the one that seals. */
+  keys: "same" | "one more" | "the one that seals";
+  /** Protects the new file; absent: it contains the keys in plain form. */
+  passphrase?: string;
+}
+export interface ReplaceRootKeyFileResponse {
+  /** Those of the new file. */
+  rootKeyIds: string[];
+}
+
+/** Seals keys of organizations with the root key that seals, for a rotation. */
+export interface ResealOrganizationKeysRequest {
+  verb: "resealOrganizationKeys";
+  organizations: { organizationId: string; organizationKey: Sealed }[];
+}
+export interface ResealOrganizationKeysResponse {
+  /** In the order of the request: unchanged if sealed so already, null if no root key of the file opens it. */
+  organizationKeys: (Sealed | null)[];
+}
 
 export interface CreateOrganizationKeyRequest {
   verb: "createOrganizationKey";
@@ -714,6 +742,8 @@ export type ReEncryptQuorumShareResponse =
 
 export interface Responses {
   open: OpenResponse;
+  replaceRootKeyFile: ReplaceRootKeyFileResponse;
+  resealOrganizationKeys: ResealOrganizationKeysResponse;
   createOrganizationKey: CreateOrganizationKeyResponse;
   generateKeys: GenerateKeysResponse;
   sign: SignResponse;
@@ -755,6 +785,8 @@ export interface Responses {
 
 export type SignerRequest =
   | OpenRequest
+  | ReplaceRootKeyFileRequest
+  | ResealOrganizationKeysRequest
   | CreateOrganizationKeyRequest
   | GenerateKeysRequest
   | SignRequest

@@ -42,6 +42,8 @@ export interface Schema {
     started_at: number;
     /** Its last heartbeat. */
     seen_at: number;
+    /** The root keys that it has open, as JSON; null if it is of a version that does not tell. */
+    root_keys: string | null;
   };
   /** Quotas that an operator set instead of the installation's; null means no override. */
   organization_quotas: {

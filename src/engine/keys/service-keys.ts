@@ -7,6 +7,7 @@ import { type Curve, INSTALLATION, type KeyReference, type Sealed } from "../../
 import type { Statement } from "../../signer/statements.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
+import { SERVICE_OWNER_KEY } from "../../storage/installation-rows.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
 import type { AskedSigner } from "../services.ts";
@@ -37,7 +38,6 @@ export interface ServiceKeyKind {
   publish: (read: Reader, now: number) => Promise<unknown>;
 }
 
-const OWNER_KEY = "service_owner_key";
 type KeyStore = { database: Database; signer: Signer };
 /** What signing with a service key needs. */
 export type ServiceSigner = { read: Reader; signer: AskedSigner<"signStatements"> };
@@ -181,27 +181,32 @@ export const serviceKeyOwner = async (read: Reader): Promise<{ organizationId: s
   organizationKey: await ownerKey(read),
 });
 
-/** Cached: it never changes once it is stored. */
-const ownerKeys = new WeakMap<Reader, string>();
+/** Cached: once it is stored, only a rotation of the root key changes it. */
+let ownerKeys = new WeakMap<Reader, string>();
+
+/** For the end of a rotation: what is cached is sealed with a root key that will be removed. */
+export function forgetServiceKeyOwners(): void {
+  ownerKeys = new WeakMap();
+}
 
 /** The sealed key under which the service keys are sealed. It exists if any service key does. */
 async function ownerKey(read: Reader): Promise<string> {
   const known = ownerKeys.get(read);
   if (known !== undefined) return known;
-  const [stored] = await selectOwnerKey(read, { name: OWNER_KEY });
+  const [stored] = await selectOwnerKey(read, { name: SERVICE_OWNER_KEY });
   if (!stored) return fail("SIGNER_UNAVAILABLE", { reason: "there are no service keys yet" });
   ownerKeys.set(read, stored.value);
   return stored.value;
 }
 
 async function ensureOwnerKey({ database, signer }: KeyStore): Promise<string> {
-  const [known] = await selectOwnerKey(database.read, { name: OWNER_KEY });
+  const [known] = await selectOwnerKey(database.read, { name: SERVICE_OWNER_KEY });
   if (known) return known.value;
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: INSTALLATION });
   return database.transact("service keys", async (tx) => {
-    const [other] = await selectOwnerKey(tx, { name: OWNER_KEY });
+    const [other] = await selectOwnerKey(tx, { name: SERVICE_OWNER_KEY });
     if (other) return other.value;
-    await tx.insertInto("installation").values({ name: OWNER_KEY, value: organizationKey }).execute();
+    await tx.insertInto("installation").values({ name: SERVICE_OWNER_KEY, value: organizationKey }).execute();
     return organizationKey;
   });
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { makeFolder } from "../../kernel/make-folder.ts";
 import { load, PlaceProblem, refuseOccupied } from "../../storage/backup/load.ts";
+import { neededRootKeys } from "../../storage/backup/manifest.ts";
 import { BackupProblem } from "../../storage/backup/problem.ts";
 import { type BackupFile, openBackup } from "../../storage/backup/read-file.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
@@ -8,7 +9,7 @@ import { type Config, StartProblem } from "../config.ts";
 import { writeFileDurably } from "../credentials-file.ts";
 import { endOfRestore, restoreMarkerOf } from "../new-installation.ts";
 import { lockFolder } from "../open.ts";
-import { signerWithRootKey } from "./root-key.ts";
+import { signerWithRootKey } from "../root-key/signer.ts";
 
 export interface RestoreOptions {
   file: string;
@@ -91,9 +92,10 @@ async function refuseOtherRootKey(config: Config, { manifest }: BackupFile): Pro
   if (manifest.rootKeyId === null) return "none";
   if (!existsSync(rootKeyFile)) return "missing, not checked";
   const signer = await signerWithRootKey(config);
-  const { rootKeyId } = signer;
+  const { rootKeyIds } = signer;
   await signer.close();
-  if (rootKeyId === manifest.rootKeyId) return "fits";
+  const needed = neededRootKeys(manifest);
+  if (needed.every((id) => rootKeyIds.includes(id))) return "fits";
   throw new StartProblem(
     `the root key in ${rootKeyFile} is not the one that sealed the keys in this backup; nothing was written. Put the root key file that belongs to the backup there, or set KEYSTEAD_ROOT_KEY_FILE`,
   );

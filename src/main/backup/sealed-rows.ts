@@ -3,6 +3,7 @@ import { PULL_SECRET_KIND } from "../../capabilities/deployments/pull-secrets.ts
 import { sponsorKeys } from "../../capabilities/sponsoring/sponsor-keys.ts";
 import type { Curve } from "../../crypto/curves.ts";
 import { INSTALLATION, type SealedItem } from "../../signer/protocol.ts";
+import { SERVICE_OWNER_KEY } from "../../storage/installation-rows.ts";
 
 /** Lists everything sealed in a database: where it is, and as what it was sealed. */
 
@@ -156,7 +157,7 @@ function* walletsOf(database: DatabaseSync): Generator<SealedRow> {
 }
 
 function* installationRowsOf(database: DatabaseSync): Generator<SealedRow> {
-  const stored = database.prepare("select value from installation where name = 'service_owner_key'").get() as
+  const stored = database.prepare(`select value from installation where name = '${SERVICE_OWNER_KEY}'`).get() as
     | Row
     | undefined;
   if (!stored) return;

@@ -8,11 +8,12 @@ import { verifySignature } from "../../crypto/verify-signature.ts";
 import { type SignerProcess, SignerRefused } from "../../signer/client.ts";
 import type { RehearsedItem } from "../../signer/protocol.ts";
 import { load, PlaceProblem } from "../../storage/backup/load.ts";
+import { neededRootKeys } from "../../storage/backup/manifest.ts";
 import { openBackup } from "../../storage/backup/read-file.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
 import { type Config, StartProblem } from "../config.ts";
+import { signerWithRootKey } from "../root-key/signer.ts";
 import { contentsOf, refuseOtherDigest } from "./restore.ts";
-import { signerWithRootKey } from "./root-key.ts";
 import { organizationsOf, type SealedRow, sealedRowsOf } from "./sealed-rows.ts";
 
 export interface VerifyOptions {
@@ -71,9 +72,11 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
     signer = await signerWithRootKey(options);
     const { takenAt, installationId, rootKeyId, tables } = backup.manifest;
     const drill = new Drill(signer);
-    if (signer.rootKeyId !== rootKeyId) {
+    const { rootKeyIds } = signer;
+    for (const needed of neededRootKeys(backup.manifest)) {
+      if (rootKeyIds.includes(needed)) continue;
       drill.problem(
-        `the root key file contains ${signer.rootKeyId}, but the backup's keys are sealed with ${rootKeyId}`,
+        `the root key file contains ${rootKeyIds.join(" and ")}, but keys of the backup are sealed with ${needed}`,
       );
     }
     const file = join(folder, "keystead.db");

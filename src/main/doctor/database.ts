@@ -6,7 +6,7 @@ import { type Inspection, openInspection } from "../../storage/inspection.ts";
 import { UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../../storage/migrate.ts";
 import { type Config, StartProblem } from "../config.ts";
 import { refuseEmptyDatabase, refuseMissingDatabase } from "../new-installation.ts";
-import { ROOT_KEY_ID } from "../open.ts";
+import { type RememberedRootKeys, rootKeysIn } from "../root-key/remembered.ts";
 import { version } from "../version.ts";
 import { checkClock } from "./clock.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
@@ -16,8 +16,8 @@ import { checkWebhooks } from "./webhooks.ts";
 
 export interface DatabaseSeen {
   findings: Finding[];
-  /** The root key whose id the database stores; `none yet` before the first start, `unknown` if it could not be read. */
-  rootKey: { id: string } | "none yet" | "unknown";
+  /** The root keys whose ids the database stores; `none yet` before the first start, `unknown` if it could not be read. */
+  rootKey: RememberedRootKeys | "none yet" | "unknown";
   /** Whether it has the tables of this version. */
   isOfThisVersion?: boolean;
 }
@@ -87,8 +87,8 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
     return { findings: [...findings, ...outside], rootKey };
   }
   const reached = ok("database", `${kind === "postgres" ? "PostgreSQL" : "SQLite"} answers`);
-  const rows = await inspection.all<{ value: string }>(`select value from installation where name = '${ROOT_KEY_ID}'`);
-  const id = rows[0]?.value;
+  const rows = await inspection.all<{ name: string; value: string }>("select name, value from installation");
+  const rootKeys = rootKeysIn(new Map(rows.map(({ name, value }) => [name, value])));
   const isOfThisVersion = state.pending.length === 0 && state.unknown.length === 0;
   const inside = isOfThisVersion ? [await checkWebhooks(inspection), ...(await checkMaintenance(inspection))] : [];
   // If PostgreSQL's settings refuse writes, there is a finding for that already.
@@ -96,7 +96,7 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
   const writes = isReadOnly ? [] : [await checkWrites(inspection)];
   return {
     findings: [reached, ...writes, schemaFinding(state), ...outside, ...inside],
-    rootKey: id === undefined ? "none yet" : { id },
+    rootKey: rootKeys ?? "none yet",
     isOfThisVersion,
   };
 }

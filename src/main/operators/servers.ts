@@ -6,6 +6,7 @@ import type { Database } from "../../storage/database.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { StartProblem } from "../config.ts";
 import type { ServerState } from "../presence.ts";
+import type { RootKeysOfServer } from "../root-key/follower.ts";
 import { requireLabel, thisOperator } from "./operator.ts";
 
 /** The servers that run on a database, and the operators' commands to them. */
@@ -22,6 +23,8 @@ export interface ShownServer {
   lastSeenAt: string;
   /** Whether it sent a heartbeat recently. A server that was shut down properly is not in the list. */
   isAlive: boolean;
+  /** Null if it is of a version that does not tell. */
+  rootKeys: RootKeysOfServer | null;
 }
 
 const isInMaintenance = (state: ServerState) => state === "maintenance" || state === "draining in maintenance";
@@ -32,7 +35,7 @@ export const isAlive = (seenAt: number, now: number): boolean => now - seenAt < 
 
 export async function listServers(read: Reader, now: number): Promise<ShownServer[]> {
   const rows = await read.selectFrom("servers").selectAll().orderBy("id").execute();
-  return rows.map(({ id, host, pid, version, url, state, started_at, seen_at }) => ({
+  return rows.map(({ id, host, pid, version, url, state, started_at, seen_at, root_keys }) => ({
     id,
     host,
     pid,
@@ -42,6 +45,7 @@ export async function listServers(read: Reader, now: number): Promise<ShownServe
     startedAt: new Date(started_at).toISOString(),
     lastSeenAt: new Date(seen_at).toISOString(),
     isAlive: isAlive(seen_at, now),
+    rootKeys: root_keys === null ? null : (JSON.parse(root_keys) as RootKeysOfServer),
   }));
 }
 
@@ -149,7 +153,7 @@ function isRunning(pid: number): boolean {
 }
 
 /** Polls the servers until all live ones meet the condition, or the deadline for that is over. */
-async function untilAlive(
+export async function untilAlive(
   read: Reader,
   clock: Clock,
   is: (server: ShownServer) => boolean,

@@ -2,7 +2,7 @@ import { Socket } from "node:net";
 import { readFrames, writeFrame } from "../../kernel/frames.ts";
 import type { RequestFrame, ResponseFrame, SignerFault } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
-import { RootKeyProblem } from "./root-key.ts";
+import { RootKeyProblem } from "./root-key-file.ts";
 import { type Outcome, Rounds } from "./rounds.ts";
 import { work } from "./slices.ts";
 import { forgetSecrets, RootKeySealed } from "./verbs.ts";

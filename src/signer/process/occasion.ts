@@ -25,6 +25,8 @@ import { type Paid, refuseOtherMessage, SWAP_TYPE } from "./sponsored-message.ts
 type WorkVerb = Exclude<
   SignerRequest["verb"],
   | "open"
+  | "replaceRootKeyFile"
+  | "resealOrganizationKeys"
   | "describe"
   | "createOrganizationKey"
   | "sealJobSecret"

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { wipe } from "../../kernel/bytes.ts";
 import type { Sealed } from "../protocol.ts";
 import { SigningRefused } from "./refused.ts";
+import type { RootKeys } from "./root-keys.ts";
 import { seal, unseal } from "./seal.ts";
 
 /** The purpose and identifiers of what is sealed; the organization is inserted between them. */
@@ -49,13 +50,13 @@ export const organizationContext = (organizationId: string) => ["organization ke
  * @throws SigningRefused if the organization's key was not sealed with this root key
  */
 export function withOrganization<T>(
-  rootKey: Uint8Array,
+  rootKeys: RootKeys,
   { organizationId, organizationKey }: { organizationId: string; organizationKey: Sealed },
   use: (organization: Organization) => T,
 ): T {
   let opened: Buffer | undefined;
   const key = () => {
-    opened ??= unseal(rootKey, organizationContext(organizationId), organizationKey);
+    opened ??= rootKeys.unseal(organizationContext(organizationId), organizationKey);
     if (opened) return opened;
     throw new SigningRefused(`the key of organization ${organizationId} was not sealed with this root key`);
   };

@@ -29,6 +29,7 @@ answer({
   protocolVersion: PROTOCOL_VERSION,
   rootKeyFile: join(folder, "root.key"),
   mayCreate: true,
+  mayReplaceFile: false,
   seedCache: { entries: 0, lifetimeMs: 0 },
   recordUses: false,
 });

@@ -7,7 +7,7 @@ import { normalizeCode } from "../../crypto/one-time-codes.ts";
 import { openQuorumEnvelope } from "../../crypto/quorum-encryption.ts";
 import { secp256k1Problem } from "../../crypto/secp256k1.ts";
 import { sparkAccount, sparkPath } from "../../crypto/spark/keys.ts";
-import { toHex, wipe } from "../../kernel/bytes.ts";
+import { toHex } from "../../kernel/bytes.ts";
 import { MAX_MNEMONIC_BYTES, MAX_OTP_BUNDLE_BYTES, MAX_SECRET_BYTES } from "../../kernel/limits.ts";
 import {
   type AccountReference,
@@ -18,6 +18,7 @@ import {
   type OpenRequest,
   PROTOCOL_VERSION,
   type RehearsedItem,
+  type ReplaceRootKeyFileRequest,
   type Responses,
   type Sealed,
   type SealedImportKey,
@@ -37,8 +38,8 @@ import { type Organization, organizationContext, withOrganization, withSecret } 
 import { pullCredential } from "./pull-secrets.ts";
 import { createQuorumKey, reEncryptedTo, statedProvisioning } from "./quorum-keys.ts";
 import { SigningRefused } from "./refused.ts";
-import { openRootKey, rootKeyId } from "./root-key.ts";
-import { seal } from "./seal.ts";
+import { newRootKey, openRootKeyFile, revisionOf, writeRootKeyFile } from "./root-key-file.ts";
+import { RootKeys, rootKeyId } from "./root-keys.ts";
 import { cachedKey, secretCache } from "./secret-cache.ts";
 import { signPayload } from "./sign.ts";
 import { type OpenSparkWallet, prepareLightningReceive, type SparkWallet, signFrost } from "./spark.ts";
@@ -70,7 +71,8 @@ const description: Responses["describe"] = {
   protocolVersion: PROTOCOL_VERSION,
   ...code,
 };
-let rootKey: Buffer | undefined;
+/** The file that is open; undefined while sealed. */
+let opened: { file: string; revision: string; rootKeys: RootKeys; mayReplaceFile: boolean } | undefined;
 let secrets = secretCache({ entries: 0, lifetimeMs: 0 });
 /** Logs a use of a key for the operator, if enabled. */
 export let recordUse: (use: Use) => void = () => {};
@@ -83,13 +85,22 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
   {
     open,
 
+    replaceRootKeyFile,
+
+    resealOrganizationKeys: ({ organizations }) => ({
+      organizationKeys: organizations.map(
+        ({ organizationId, organizationKey }) =>
+          openedRootKeys().reseal(organizationContext(organizationId), organizationKey) ?? null,
+      ),
+    }),
+
     createOrganizationKey({ organizationId }) {
       const context = organizationContext(organizationId);
-      return withSecret(randomBytes(32), (key) => ({ organizationKey: seal(openedRootKey(), context, key) }));
+      return withSecret(randomBytes(32), (key) => ({ organizationKey: openedRootKeys().seal(context, key) }));
     },
 
     generateKeys: ({ keys, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) => ({
+      withOrganization(openedRootKeys(), owner, (organization) => ({
         keys: keys.map(({ keyId, curve, isSponsor }) =>
           withSecret(generateSecret(curve), (secret) =>
             storedKey(organization, keyId, curve, secret, isSponsor ? "sponsor key" : "key"),
@@ -98,7 +109,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       })),
 
     sign: ({ key, scheme, hash, payloads, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withKey(organization, key, (open) => ({
           signatures: payloads.map((payload) => signPayload(open, hash, Buffer.from(payload, "base64"), scheme)),
         })),
@@ -106,7 +117,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
 
     signStatements({ key: { keyId, curve, sealedKey }, statements, ...owner }) {
       if (owner.organizationId !== INSTALLATION) throw new SigningRefused("an organization makes no statements");
-      return withOrganization(openedRootKey(), owner, (service) =>
+      return withOrganization(openedRootKeys(), owner, (service) =>
         withSecret(service.open(["key", keyId, curve], sealedKey), (secret) => {
           const key: OpenKey = { curve, secret, origin: sealedKey };
           const hash = curve === "CURVE_ED25519" ? "none" : "sha256";
@@ -122,7 +133,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
 
     signSponsorTransaction: ({ installationKey, key: { keyId, curve, sealedKey }, transaction }) =>
       withOrganization(
-        openedRootKey(),
+        openedRootKeys(),
         { organizationId: INSTALLATION, organizationKey: installationKey },
         (installation) =>
           withSecret(installation.open(["sponsor key", keyId, curve], sealedKey), (secret) => ({
@@ -131,21 +142,21 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       ),
 
     createWallet: ({ walletId, mnemonicLength, accounts, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(Buffer.from(generateMnemonic(mnemonicLength), "utf8"), (wallet) =>
           storedWallet(organization, walletId, wallet, accounts),
         ),
       ),
 
     deriveAccounts: ({ walletId, sealedWallet, accounts, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(cachedSeed(secrets, walletOf(organization, walletId, sealedWallet)), (seed) => ({
           publicKeys: accountPublicKeys(seed, accounts),
         })),
       ),
 
     createImportKeys: ({ importIds, terms, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) => ({
+      withOrganization(openedRootKeys(), owner, (organization) => ({
         importKeys: importIds.map((importId) => {
           const { secret, publicKey } = generateReceiver();
           return withSecret(secret, () => ({
@@ -156,28 +167,28 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       })),
 
     importWallet: ({ importKeys, bundle, walletId, accounts, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         openImport(importKeysOf(organization, "key", importKeys), bundle, MAX_MNEMONIC_BYTES, (wallet) =>
           isWallet(wallet) ? storedWallet(organization, walletId, wallet, accounts) : "invalidMnemonic",
         ),
       ),
 
     importPrivateKey: ({ importKeys, bundle, keyId, curve, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         openImport(importKeysOf(organization, "key", importKeys), bundle, MAX_MNEMONIC_BYTES, (secret) =>
           isSecret(curve, secret) ? storedKey(organization, keyId, curve, secret) : "invalidKey",
         ),
       ),
 
     importSecret: ({ importKeys, bundle, secretId, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         openImport(importKeysOf(organization, "secret", importKeys), bundle, MAX_SECRET_BYTES, (secret) => ({
           sealedSecret: organization.seal(["secret", secretId], secret),
         })),
       ),
 
     exportWallet: ({ walletId, sealedWallet, language, targetPublicKey, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(walletOf(organization, walletId, sealedWallet).open(), (wallet) =>
           language === undefined
             ? sealExport(targetPublicKey, wallet)
@@ -186,12 +197,12 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       ),
 
     exportKey: ({ key, targetPublicKey, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withKey(organization, key, ({ secret }) => sealExport(targetPublicKey, secret)),
       ),
 
     exportSecret: ({ secretId, sealedSecret, targetPublicKey, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(organization.open(["secret", secretId], sealedSecret), (secret) =>
           sealExport(targetPublicKey, secret),
         ),
@@ -204,7 +215,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       })),
 
     createAuthProxyKey: ({ configId, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(generateSecret("CURVE_P256"), (secret) => ({
           sealedKey: organization.seal(["auth proxy key", configId], secret),
           publicKey: publicKeyOf("CURVE_P256", secret),
@@ -212,7 +223,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       ),
 
     stampAuthProxyBody: ({ configId, sealedKey, body, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(organization.open(["auth proxy key", configId], sealedKey), (secret) => {
           const key: OpenKey = { curve: "CURVE_P256", secret, origin: sealedKey };
           const { r, s } = signPayload(key, "sha256", Buffer.from(body));
@@ -221,10 +232,10 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       ),
 
     macOtp: ({ otpId, code, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) => ({ mac: macOfCode(organization, otpId, code) })),
+      withOrganization(openedRootKeys(), owner, (organization) => ({ mac: macOfCode(organization, otpId, code) })),
 
     openOtp: ({ otpId, sealedTargetKey, bundle, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) => {
+      withOrganization(openedRootKeys(), owner, (organization) => {
         const target = {
           importId: otpId,
           open: () => organization.open(importKeyContext(otpId, { purpose: "code" }), sealedTargetKey),
@@ -238,14 +249,14 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       }),
 
     sealJobSecret: ({ secretId, jobKind, secret, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(Buffer.from(secret, "base64"), (plain) => ({
           sealed: organization.seal(["job secret", secretId, jobKind], plain),
         })),
       ),
 
     openJobSecret: ({ secretId, jobKind, sealed, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(organization.open(["job secret", secretId, jobKind], sealed), (plain) => ({
           secret: plain.toString("base64"),
         })),
@@ -253,19 +264,19 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
 
     importClientSecret: ({ credentialId, envelope, installationKey, keys, ...owner }) => {
       const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
-      const plaintext = withOrganization(openedRootKey(), installation, (service) =>
+      const plaintext = withOrganization(openedRootKeys(), installation, (service) =>
         openWithFirst(service, keys, Buffer.from(envelope, "base64")),
       );
       if (!plaintext) return { problem: "undecryptable" };
       return withSecret(plaintext, () =>
-        withOrganization(openedRootKey(), owner, (organization) => ({
+        withOrganization(openedRootKeys(), owner, (organization) => ({
           sealedClientSecret: organization.seal(["client secret", credentialId], plaintext),
         })),
       );
     },
 
     openClientSecret: ({ credentialId, sealedClientSecret, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(organization.open(["client secret", credentialId], sealedClientSecret), (plain) => ({
           clientSecret: plain.toString("base64"),
         })),
@@ -274,8 +285,8 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
     importOnRampKeys: ({ credentialId, provider, secretApiKey, privateApiKey, installationKey, keys, ...owner }) => {
       const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
       const bundles = { secretApiKey, ...(privateApiKey === undefined ? {} : { privateApiKey }) };
-      return withOrganization(openedRootKey(), owner, (organization) =>
-        withOrganization(openedRootKey(), installation, (service) =>
+      return withOrganization(openedRootKeys(), owner, (organization) =>
+        withOrganization(openedRootKeys(), installation, (service) =>
           importOnRampKeys(targetsOf(service, keys), provider, bundles, (packed) =>
             organization.seal(["on-ramp keys", credentialId, provider], packed),
           ),
@@ -284,14 +295,14 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
     },
 
     signMoonPayUrl: ({ credentialId, sealedKeys, sandbox, of, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(organization.open(["on-ramp keys", credentialId, "moonpay"], sealedKeys), (packed) =>
           signMoonPayUrl(packed, { sandbox, of }),
         ),
       ),
 
     authorizeCoinbase: ({ credentialId, sealedKeys, keyId, host, request, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) =>
+      withOrganization(openedRootKeys(), owner, (organization) =>
         withSecret(organization.open(["on-ramp keys", credentialId, "coinbase"], sealedKeys), (packed) => ({
           token: coinbaseToken(packed, { keyId, host, request }),
         })),
@@ -304,7 +315,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
 
     openPullSecret: ({ envelope, registry, installationKey, keys }) => {
       const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
-      const plaintext = withOrganization(openedRootKey(), installation, (service) =>
+      const plaintext = withOrganization(openedRootKeys(), installation, (service) =>
         openWithFirst(service, keys, Buffer.from(envelope, "hex")),
       );
       return plaintext
@@ -313,14 +324,14 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
     },
 
     createQuorumKey(request) {
-      openedRootKey();
+      openedRootKeys();
       return createQuorumKey(request);
     },
 
     reEncryptQuorumShare: ({ encryptKey, signKey, installationKey, keys, organizationId, organizationKey, ...share }) =>
-      withOrganization(openedRootKey(), { organizationId, organizationKey }, (organization) => {
+      withOrganization(openedRootKeys(), { organizationId, organizationKey }, (organization) => {
         const installation = { organizationId: INSTALLATION, organizationKey: installationKey };
-        const stated = withOrganization(openedRootKey(), installation, (service) =>
+        const stated = withOrganization(openedRootKeys(), installation, (service) =>
           statedProvisioning(share, publicKeysOf(service, keys)),
         );
         if (!stated) return { problem: "unstated" };
@@ -336,7 +347,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
     describe: () => description,
 
     proveAddresses: ({ addresses, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) => ({
+      withOrganization(openedRootKeys(), owner, (organization) => ({
         ephemeralPublicKey: ephemeral.publicKey,
         proofs: addresses.map(({ key, format }) => {
           const publicKey = withKey(organization, key, ({ curve, secret }) => publicKeyOf(curve, secret));
@@ -346,44 +357,69 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       })),
 
     provePolicyOutcome({ timestampMs, policyOutcome }) {
-      openedRootKey();
+      openedRootKeys();
       const proof = ephemeral.sign(outcomePayload(policyOutcome, timestampMs));
       return { ephemeralPublicKey: ephemeral.publicKey, proof };
     },
 
     rehearse: ({ items, ...owner }) =>
-      withOrganization(openedRootKey(), owner, (organization) => {
+      withOrganization(openedRootKeys(), owner, (organization) => {
         organization.openKey();
         return { items: items.map((item) => rehearsedOrRefused(organization, item)) };
       }),
   };
 
-function open({
-  protocolVersion,
-  rootKeyFile,
-  passphrase,
-  mayCreate,
-  seedCache,
-  recordUses,
-}: OpenRequest): Responses["open"] {
+function open(request: OpenRequest): Responses["open"] {
+  const { protocolVersion, rootKeyFile, passphrase, mayCreate, sealsWith, mayReplaceFile } = request;
   if (protocolVersion !== PROTOCOL_VERSION) {
     throw new SigningRefused(
       `the server speaks version ${protocolVersion} of the protocol, the signer ${PROTOCOL_VERSION}`,
     );
   }
   if (secp256k1Problem !== undefined) throw new SigningRefused(secp256k1Problem);
-  const outcome = openRootKey(rootKeyFile, passphrase, mayCreate);
+  if (opened) return openAgain(opened, request);
+  const outcome = openRootKeyFile(rootKeyFile, passphrase, mayCreate);
   if (outcome.state === "sealed") return { state: "sealed" };
-  rootKey = outcome.rootKey;
+  const { created, revision } = outcome;
+  const rootKeys = new RootKeys(outcome.rootKeys, sealsWith);
+  opened = { file: rootKeyFile, revision, rootKeys, mayReplaceFile };
   secrets.clear();
-  secrets = secretCache(seedCache);
-  if (recordUses) recordUse = useRecorder((text) => void process.stderr.write(text));
-  return { state: "open", rootKeyId: rootKeyId(outcome.rootKey), created: outcome.created };
+  secrets = secretCache(request.seedCache);
+  if (request.recordUses) recordUse = useRecorder((text) => void process.stderr.write(text));
+  return { state: "open", rootKeyIds: [...rootKeys.ids], created };
 }
 
-function openedRootKey(): Buffer {
-  if (!rootKey) throw new RootKeySealed("the root key is sealed");
-  return rootKey;
+/** During a rotation a server asks for another key that seals, which may have been added to the file since it was read. */
+function openAgain(
+  before: NonNullable<typeof opened>,
+  { rootKeyFile: file, passphrase, sealsWith }: OpenRequest,
+): Responses["open"] {
+  if (file !== before.file) throw new SigningRefused("another root key file is open");
+  // Reading a protected file takes half a second.
+  if (revisionOf(file) === before.revision) {
+    opened = { ...before, rootKeys: new RootKeys(before.rootKeys.keys, sealsWith) };
+  } else {
+    const outcome = openRootKeyFile(file, passphrase, false);
+    if (outcome.state === "sealed") throw new RootKeySealed("the root key file is protected by a passphrase now");
+    opened = { ...before, revision: outcome.revision, rootKeys: new RootKeys(outcome.rootKeys, sealsWith) };
+    before.rootKeys.wipe();
+  }
+  return { state: "open", rootKeyIds: [...opened.rootKeys.ids], created: false };
+}
+
+function replaceRootKeyFile({ keys, passphrase }: ReplaceRootKeyFileRequest): Responses["replaceRootKeyFile"] {
+  if (!opened) throw new RootKeySealed("the root key is sealed");
+  if (!opened.mayReplaceFile) throw new SigningRefused("this signer was not started to replace the root key file");
+  const { keys: before } = opened.rootKeys;
+  const after = { same: before, "one more": [...before, newRootKey()], "the one that seals": before.slice(0, 1) }[keys];
+  writeRootKeyFile(opened, after, passphrase);
+  opened.revision = revisionOf(opened.file);
+  return { rootKeyIds: after.map(rootKeyId) };
+}
+
+function openedRootKeys(): RootKeys {
+  if (!opened) throw new RootKeySealed("the root key is sealed");
+  return opened.rootKeys;
 }
 
 function storedKey(
@@ -444,7 +480,7 @@ export const sparkWalletOf =
 
 /** @throws SigningRefused unless the key is named by its Spark address and its path is one of an identity key */
 function withSparkWallet<T>({ key, ...owner }: SparkWalletRequest, use: (wallet: SparkWallet) => T): T {
-  return withOrganization(openedRootKey(), owner, (organization) =>
+  return withOrganization(openedRootKeys(), owner, (organization) =>
     withKey(organization, key, (identity) => {
       const account = key.kind === "walletAccount" ? sparkAccount(key.path) : undefined;
       if (key.kind !== "walletAccount" || account === undefined || !key.address?.format.startsWith(SPARK_FORMATS)) {
@@ -576,6 +612,6 @@ export function answer<R extends AnsweredRequest>(request: R): Responses[R["verb
 export function forgetSecrets(): void {
   secrets.clear();
   ephemeral.forget();
-  if (rootKey) wipe(rootKey);
-  rootKey = undefined;
+  opened?.rootKeys.wipe();
+  opened = undefined;
 }

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { syncFolder } from "../../kernel/sync-folder.ts";
 import { sqliteFileOf } from "../database.ts";
 import type { Connection, DatabaseKind } from "../engine.ts";
+import { ROOT_KEY_ID } from "../installation-rows.ts";
 import { MIGRATIONS_TABLE, migrateConnection, UNFINISHED_COPY } from "../migrate.ts";
 import { PostgresConnection } from "../postgres.ts";
 import { OPENING_WAIT_MS, SqliteConnection } from "../sqlite.ts";
@@ -178,7 +179,7 @@ const occupied = (tables: readonly string[]): BackupProblem =>
   );
 
 const isSameInstallation = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean =>
-  installationIdOf(one) === installationIdOf(other) && one.get("root_key_id") === other.get("root_key_id");
+  installationIdOf(one) === installationIdOf(other) && one.get(ROOT_KEY_ID) === other.get(ROOT_KEY_ID);
 
 /** The differences between the engines. */
 interface Session {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { DatabaseKind } from "../engine.ts";
+import { INSTALLATION_ID, PREVIOUS_ROOT_KEY_ID, ROOT_KEY_ID, SERVICE_OWNER_KEY } from "../installation-rows.ts";
 import { BackupProblem } from "./problem.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -19,6 +20,8 @@ export interface Manifest {
   installationId: string | null;
   /** Identifies the root key that seals the keys, with the same id as in the database. */
   rootKeyId: string | null;
+  /** The root key from before a rotation that had not ended: both are needed. */
+  previousRootKeyId?: string;
   /** Number of rows by table. */
   tables: Readonly<Record<string, number>>;
 }
@@ -34,6 +37,7 @@ export const FORMAT = 1;
 
 export function manifestOf(snapshot: Snapshot, { version, takenAt }: { version: string; takenAt: Date }): Manifest {
   const { kind, schema, installation, counts } = snapshot;
+  const previousRootKeyId = installation.get(PREVIOUS_ROOT_KEY_ID);
   return {
     keystead: "backup",
     format: FORMAT,
@@ -42,14 +46,21 @@ export function manifestOf(snapshot: Snapshot, { version, takenAt }: { version: 
     engine: kind,
     schema,
     installationId: installationIdOf(installation),
-    rootKeyId: installation.get("root_key_id") ?? null,
+    rootKeyId: installation.get(ROOT_KEY_ID) ?? null,
+    ...(previousRootKeyId === undefined ? {} : { previousRootKeyId }),
     tables: counts,
   };
 }
 
-/** Derived from a sealed key that is generated once per installation and never changes. */
+/** The ids of the root keys without which some of the backup's keys cannot be opened. */
+export const neededRootKeys = ({ rootKeyId, previousRootKeyId }: Manifest): string[] =>
+  [rootKeyId, previousRootKeyId ?? null].filter((id) => id !== null);
+
+/** Derived from the installation's sealed key, which only a rotation of the root key changes; the rotation stores the id first. */
 export function installationIdOf(installation: ReadonlyMap<string, string>): string | null {
-  const ownerKey = installation.get("service_owner_key");
+  const stored = installation.get(INSTALLATION_ID);
+  if (stored !== undefined) return stored;
+  const ownerKey = installation.get(SERVICE_OWNER_KEY);
   return ownerKey === undefined ? null : createHash("sha256").update(ownerKey).digest("hex").slice(0, 32);
 }
 

@@ -63,6 +63,7 @@ import { up as failedInABlock } from "./0060-failed-in-a-block.ts";
 import { up as erasures } from "./0061-erasures.ts";
 import { up as erasedEndpoints } from "./0062-erased-endpoints.ts";
 import { up as walletsOfPurchases } from "./0063-wallets-of-purchases.ts";
+import { up as rootKeysOfServers } from "./0064-root-keys-of-servers.ts";
 
 /** Append-only: never change what a released migration does. The database stores the name. */
 export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: DatabaseKind) => Promise<void> }> = {
@@ -129,4 +130,5 @@ export const migrations: Record<string, { up: (db: Kysely<unknown>, kind: Databa
   "0061-erasures": { up: erasures },
   "0062-erased-endpoints": { up: erasedEndpoints },
   "0063-wallets-of-purchases": { up: walletsOfPurchases },
+  "0064-root-keys-of-servers": { up: rootKeysOfServers },
 };

@@ -1,5 +1,5 @@
 import { createLogger } from "../../kernel/log.ts";
-import { SignerProcess, SignerRefused } from "../../signer/client.ts";
+import { type SignerOptions, SignerProcess, SignerRefused } from "../../signer/client.ts";
 import type { Config } from "../config.ts";
 import { StartProblem } from "../config.ts";
 
@@ -8,16 +8,17 @@ import { StartProblem } from "../config.ts";
  *
  * @throws StartProblem
  */
-export async function signerWithRootKey({
-  rootKeyFile,
-  rootKeyPassphrase,
-}: Pick<Config, "rootKeyFile" | "rootKeyPassphrase">): Promise<SignerProcess> {
+export async function signerWithRootKey(
+  { rootKeyFile, rootKeyPassphrase }: Pick<Config, "rootKeyFile" | "rootKeyPassphrase">,
+  options: Pick<SignerOptions, "sealsWith" | "mayReplaceRootKeyFile"> = {},
+): Promise<SignerProcess> {
   const { signer, opened } = await SignerProcess.start({
     rootKeyFile,
     passphrase: rootKeyPassphrase,
     mayCreateRootKey: false,
     seedCache: { entries: 0, lifetimeMs: 0 },
     recordUses: false,
+    ...options,
     log: createLogger("silent"),
   }).catch((error: unknown) => {
     if (error instanceof SignerRefused) throw new StartProblem(error.message);
