@@ -76,7 +76,7 @@ export async function verifyBackup(options: VerifyOptions): Promise<Report> {
     for (const needed of neededRootKeys(backup.manifest)) {
       if (rootKeyIds.includes(needed)) continue;
       drill.problem(
-        `the root key file contains ${rootKeyIds.join(" and ")}, but keys of the backup are sealed with ${needed}`,
+        `the root key file contains ${rootKeyIds.join(" and ")}, but the backup's keys are sealed with ${needed}`,
       );
     }
     const file = join(folder, "keystead.db");
