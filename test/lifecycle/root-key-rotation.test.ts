@@ -247,6 +247,32 @@ for (const engine of engines) {
       await startServers();
       await signWithAll();
     });
+
+    if (engine === "postgres") {
+      it("stops the signer of a server that missed it, until that has the file", async () => {
+        const { rootKeyIds } = await answerOf("root-key", "add");
+        const [current, target] = rootKeyIds;
+        // As if the other server had been suspended while the rotation waited for servers.
+        const { transact, close } = openDatabase({ url: databaseUrl, onConnectionError: () => {} });
+        await transact(undefined, async (tx) => {
+          await tx.updateTable("installation").set({ value: target }).where("name", "=", "root_key_id").execute();
+          await tx.insertInto("installation").values({ name: "previous_root_key_id", value: current }).execute();
+        });
+        await close();
+        const [, other] = servers as [ServerProcess, ServerProcess];
+        const readiness = async (): Promise<Json> => (await fetch(`${other.baseUrl}/readyz`)).json();
+        await until(async () => /does not contain the root key that seals/.test((await readiness()).reasons?.signer));
+        const { status, body } = await other.root.submit("sign_raw_payload", signing(address));
+        assert.deepEqual([status, body.code], [503, 14]);
+        await first().root.result("sign_raw_payload", signing(address));
+        copyFileSync(rootKeyFile, otherFile);
+        await until(async () => (await readiness()).signer === "ready");
+        await signWithAll();
+        await rotate();
+        await answerOf("root-key", "retire");
+        await signWithAll();
+      });
+    }
   });
 }
 
