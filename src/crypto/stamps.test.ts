@@ -9,6 +9,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { ApiKeyStamper } from "@turnkey/api-key-stamper";
 import { toDerSignature } from "@turnkey/crypto";
 import fc from "fast-check";
+import { anyText } from "../../test/support/any-text.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import { MAX_STAMP_BYTES } from "../kernel/limits.ts";
 import { encodeEcdsaDer } from "./ecdsa-der.ts";
@@ -188,7 +189,7 @@ suite("stamps at the edges", () => {
       .map(([at, cut, text]) => Buffer.from(json.slice(0, at) + text + json.slice(at + cut)).toString("base64url"));
     const bytes = fc.uint8Array().map((array) => Buffer.from(array).toString("base64url"));
     fc.assert(
-      fc.property(fc.oneof(mangled, bytes, fc.string({ unit: "binary" })), (header) => {
+      fc.property(fc.oneof(mangled, bytes, anyText()), (header) => {
         try {
           decodeApiKeyStamp(header);
         } catch (error) {

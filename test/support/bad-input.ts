@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { OnlyFor } from "../../src/authority/callers.ts";
 import type { Operation } from "../../src/engine/operations.ts";
 import { LARGE_JSON_BYTES, MAX_VOTE_BODY_BYTES } from "../../src/kernel/limits.ts";
+import { anyText } from "./any-text.ts";
 import { ended } from "./chain.ts";
 import type { Json, TestAnswer } from "./client.ts";
 import { assertSameDump, type Dump, watchDatabase } from "./database-dump.ts";
@@ -243,7 +244,7 @@ const guessTables = ["otps", "otp_failures"];
 function anyBody({ body, schema }: Target): fc.Arbitrary<Buffer> {
   const fields = fieldsOf(schema, body);
   const text = Buffer.from(JSON.stringify(body));
-  const value = fc.oneof(fc.jsonValue(), fc.string({ unit: "binary" }));
+  const value = fc.oneof(fc.jsonValue(), anyText());
   const elsewhere = fc.record({ field: fc.constantFrom(...fields), value });
   const damage = fc.record({ at: fc.nat(text.length), length: fc.nat(8), bytes: fc.uint8Array({ maxLength: 8 }) });
   return fc.oneof(
