@@ -42,7 +42,7 @@ export async function retireRootKey(
   database: Pick<Database, "read">,
   onProgress: (done: number, all: number) => void,
 ): Promise<ShownFile> {
-  const remembered = await requireRootKeys(database);
+  const remembered = await requireRootKeys(database.read);
   const { current, previous, next } = remembered;
   const again = "run: keystead root-key rotate";
   if (previous !== undefined) throw new StartProblem(`the rotation of the root key is not complete; ${again}`);

@@ -3,6 +3,7 @@ import type { SignerProcess } from "../../signer/client.ts";
 import { INSTALLATION, type Sealed } from "../../signer/protocol.ts";
 import { installationIdOf } from "../../storage/backup/manifest.ts";
 import type { Database } from "../../storage/database.ts";
+import type { Reader } from "../../storage/engine.ts";
 import {
   INSTALLATION_ID,
   NEXT_ROOT_KEY_ID,
@@ -49,7 +50,7 @@ export async function rotateRootKey({ config, database, clock, onProgress }: Rot
   const { rootKeyFile } = config;
   const signer = await signerWithRootKey(config);
   try {
-    const remembered = await requireRootKeys(database);
+    const remembered = await requireRootKeys(database.read);
     const { current, previous } = remembered;
     const { rootKeyIds } = signer;
     refuseOtherFile(rootKeyFile, rootKeyIds, remembered);
@@ -87,7 +88,7 @@ export async function rotateRootKey({ config, database, clock, onProgress }: Rot
 }
 
 /** @throws StartProblem if the database has no installation */
-export async function requireRootKeys({ read }: Pick<Database, "read">): Promise<RememberedRootKeys> {
+export async function requireRootKeys(read: Reader): Promise<RememberedRootKeys> {
   const remembered = await findRootKeys(read);
   if (remembered) return remembered;
   throw new StartProblem("the database remembers no root key yet; start the server once");
@@ -108,7 +109,7 @@ const announce = (database: Database, rootKeyId: string): Promise<void> =>
 
 async function switchTo(database: Database, target: string, old: string): Promise<void> {
   await database.transact(SCOPE, async (tx) => {
-    const { current } = await requireRootKeys({ read: tx } as Pick<Database, "read">);
+    const { current } = await requireRootKeys(tx);
     if (current !== old) throw new StartProblem("another command is rotating the root key; run this one again");
     const rows = await tx.selectFrom("installation").selectAll().execute();
     const installationId = installationIdOf(new Map(rows.map(({ name, value }) => [name, value])));
