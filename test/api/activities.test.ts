@@ -128,7 +128,10 @@ onEachEngine(
       for (const path of ["approve_activity", "reject_activity"]) {
         const { status, body } = await root.client.submit(path, { fingerprint });
         assert.equal(status, 400, JSON.stringify(body));
-        assert.match(body.message, new RegExp(`${id} can no longer be voted on: its status is ACTIVITY_STATUS_COMPLETED`));
+        assert.match(
+          body.message,
+          new RegExp(`${id} can no longer be voted on: its status is ACTIVITY_STATUS_COMPLETED`),
+        );
       }
       const { activity } = await root.client.read("get_activity", { activityId: id });
       assert.deepEqual([activity.status, activity.votes], ["ACTIVITY_STATUS_COMPLETED", []]);

@@ -253,6 +253,40 @@ for (const engineName of engines) {
       assert.deepEqual(await stored.execute(), []);
     });
 
+    it("are carried out once by what is sent twice at once, where the other finds used up what the first took", async () => {
+      const alone = await newOrganization();
+      const root = await newOrganization();
+      const second = await newApprover(root);
+      perform = async ({ plan: { number } }) => ({ done: { number } });
+      const voted = bodyOf(root);
+      const waiting = await send(root, ring, voted);
+      for (const [client, body, id] of [
+        [alone, bodyOf(alone), undefined],
+        [second, voted, waiting.id],
+      ] as const) {
+        let prepared = 0;
+        const bothPrepare = Promise.withResolvers<void>();
+        const oneIsStored = Promise.withResolvers<void>();
+        preparing = async () => {
+          prepared++;
+          if (prepared === 1) return bothPrepare.promise;
+          bothPrepare.resolve();
+          await oneIsStored.promise;
+          fail("BROADCAST_REFUSED", { chain: "a chain", reason: "it rings already" });
+        };
+        const sending = async () => {
+          const view = await send(client, ring, body);
+          oneIsStored.resolve();
+          return view;
+        };
+        const [sent, again] = await Promise.all([sending(), sending()]);
+        assert.equal(prepared, 2, "both have prepared");
+        assert.equal(again.id, sent.id);
+        assert.ok(id === undefined || sent.id === id);
+        assert.equal((await ended(client, sent.id)).status, "ACTIVITY_STATUS_COMPLETED");
+      }
+    });
+
     it("that cannot be recorded at the last vote have failed too, and those of a fault of ours wait for a vote again", async () => {
       const root = await newOrganization();
       const second = await newApprover(root);
