@@ -34,7 +34,7 @@ const signup = (more: Partial<SignupUsage> = {}): Usage => ({
   type: "USAGE_TYPE_SIGNUP",
   signup: { ...asked, ...more },
 });
-const saying = (more: object, type = login.type) => ({ type, tokenId: token.id, ...more });
+const saying = (more: object, type: Usage["type"] = login.type) => ({ type, tokenId: token.id, ...more });
 
 const accepts = (message: object, usage: Usage, more: Partial<ClientSignature> = {}) =>
   checkClientSignature({ ...key.signed(message), ...more }, token, usage);
