@@ -61,6 +61,12 @@ suite("COSE public keys", () => {
     ["no curve", cose(ec2, [-1, undefined])],
     ["x of 31 bytes", cose(ec2, [-2, Buffer.from(x, "base64url").subarray(1)])],
     ["x of 33 bytes", cose(ec2, [-2, Buffer.concat([Buffer.of(0), Buffer.from(x, "base64url")])])],
+    ["y of 31 bytes", cose(ec2, [-3, Buffer.from(y, "base64url").subarray(1)])],
+    ["y of 33 bytes", cose(ec2, [-3, Buffer.concat([Buffer.of(0), Buffer.from(y, "base64url")])])],
+    ["x as a list of numbers", cose(ec2, [-2, [...Buffer.from(x, "base64url")]])],
+    ["an EC key that says RSA", cose(ec2, [1, 3])],
+    ["an RSA key that says EC2", cose(rsa, [1, 2])],
+    ["a modulus as a list of numbers", cose(rsa, [-1, [...modulus]])],
     ["y as a sign bit", cose(ec2, [-3, true])],
     ["y as text", cose(ec2, [-3, y])],
     ["off the curve", cose(ec2, [-3, Buffer.from(x, "base64url")])],
@@ -86,6 +92,12 @@ suite("COSE public keys", () => {
 
   test("a modulus of exactly 2048 bits with the lowest top bit is accepted", () => {
     assert.ok(parseCosePublicKey(cose(rsa, [-1, withTopByte(modulus, 0x80)])));
+  });
+
+  test("a modulus of 8192 bits and an exponent of 8 bytes are accepted", () => {
+    const longest = Buffer.alloc(1024, 0xff);
+    assert.ok(parseCosePublicKey(cose(rsa, [-1, longest])));
+    assert.ok(parseCosePublicKey(cose(rsa, [-2, Buffer.alloc(8, 0x7f)])));
   });
 
   test("no bytes make it throw", () => {

@@ -84,6 +84,33 @@ suite("ECDSA signatures in DER", () => {
     assert.equal(parseFixedWidthEcdsaDer(small, SECP256K1_ORDER), undefined, "neither minimal nor of full width");
   });
 
+  test("INTEGERs that are negative, empty, padded, too long or followed by more are refused", () => {
+    const one = "020101";
+    const der = (...integers: string[]) => {
+      const content = Buffer.from(integers.join(""), "hex");
+      return Buffer.concat([Buffer.of(0x30, content.length), content]);
+    };
+    const integer = (hex: string) => `02${(hex.length / 2).toString(16).padStart(2, "0")}${hex}`;
+    const valid = ["01", "7f", "0080", `00${"80".repeat(32)}`, "7f".repeat(32)];
+    const invalid = ["", "00", "0000", "80", "81", "ff", "80".repeat(32), "007f", "000080", `00${"7f".repeat(32)}`];
+    for (const { order } of curves) {
+      for (const [texts, isValid] of [
+        [valid, true],
+        [[...invalid, "7f".repeat(33), `0000${"80".repeat(32)}`, `00${"80".repeat(33)}`], false],
+      ] as const) {
+        for (const text of texts) {
+          for (const bytes of [der(integer(text), one), der(one, integer(text))]) {
+            assert.equal(parseEcdsaDer(bytes, order) !== undefined, isValid, bytes.toString("hex"));
+          }
+        }
+      }
+      assert.equal(parseEcdsaDer(der(one, one, one), order), undefined);
+      assert.equal(parseEcdsaDer(der(one), order), undefined);
+      assert.equal(parseEcdsaDer(der(one, "0202"), order), undefined);
+      assert.equal(parseEcdsaDer(Buffer.alloc(0), order), undefined);
+    }
+  });
+
   test("only 64 bytes are encoded", () => {
     assert.throws(() => encodeEcdsaDer(Buffer.alloc(63)), RangeError);
     assert.throws(() => encodeEcdsaDer(Buffer.alloc(65)), RangeError);

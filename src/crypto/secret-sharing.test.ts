@@ -33,14 +33,45 @@ describe("sharing of secrets", () => {
       [2, 5],
       [3, 5],
       [26, 50],
+      [2, 255],
     ] as const) {
       const secret = randomBytes(32);
       const shares = splitSecret(secret, { threshold, shares: count });
-      assert.equal(shares.length, count);
+      assert.deepEqual(
+        shares.map(([index]) => index),
+        Array.from({ length: count }, (_, index) => index + 1),
+      );
       assert.deepEqual(combineShares(shares.slice(0, threshold)), secret);
       assert.deepEqual(combineShares(shares.slice(-threshold).reverse()), secret);
       assert.deepEqual(combineShares(shares), secret);
       assert.notDeepEqual(combineShares(shares.slice(1, threshold)), secret);
+    }
+  });
+
+  it("hides each byte by itself: as many as are too few tell nothing of any", () => {
+    const TIMES = 400;
+    const LENGTH = 8;
+    // Of bytes that are alike, so that what hides them would show if it were alike too.
+    const secret = Buffer.alloc(LENGTH, 0x5a);
+    for (const threshold of [2, 3, 4]) {
+      const fewer = threshold - 1;
+      const seen = Array.from({ length: fewer * LENGTH }, () => new Set<number>());
+      let [told, alike] = [0, 0];
+      for (let time = 0; time < TIMES; time++) {
+        const shares = splitSecret(secret, { threshold, shares: threshold }).slice(0, fewer);
+        const combined = combineShares(shares) as Buffer;
+        for (let at = 0; at < LENGTH; at++) {
+          if (combined[at] === secret[at]) told++;
+          for (const [index, share] of shares.entries()) {
+            seen[index * LENGTH + at]?.add(share[1 + at] as number);
+            if (share[1 + at] === share[1 + ((at + 1) % LENGTH)]) alike++;
+          }
+        }
+      }
+      // By chance it is one in 256, and each has some 200 different values.
+      assert.ok(told < (TIMES * LENGTH) / 32, `${told} bytes told`);
+      assert.ok(alike < (TIMES * LENGTH * fewer) / 32, `${alike} bytes alike`);
+      for (const values of seen) assert.ok(values.size > 150, `${values.size} values`);
     }
   });
 

@@ -11,7 +11,13 @@ import {
   generateKeys,
 } from "../../test/support/authenticator.ts";
 import { KeysteadError } from "../kernel/errors.ts";
-import { decodeWebAuthnStamp, verifyWebAuthnStamp, type WebAuthnCredential } from "./webauthn-assertion.ts";
+import { MAX_CREDENTIAL_ID_BYTES, MAX_STAMP_BYTES } from "../kernel/limits.ts";
+import {
+  decodeWebAuthnStamp,
+  verifyRecordedAssertion,
+  verifyWebAuthnStamp,
+  type WebAuthnCredential,
+} from "./webauthn-assertion.ts";
 
 const body = Buffer.from('{"organizationId":"0190a1c2-6a3f-7b52-9c3e-1f2a3b4c5d6e"}');
 const request = { body, origin: "https://wallet.example", rpId: "wallet.example" };
@@ -61,6 +67,16 @@ suite("reading a passkey stamp", () => {
     assert.deepEqual(decodeWebAuthnStamp(JSON.stringify({ ...padded, userHandle: null })), decodeWebAuthnStamp(header));
   });
 
+  test("one is accepted up to its greatest length, with values of one byte up to the longest credential ID", () => {
+    const withFiller = (length: number) => JSON.stringify({ ...fields, filler: "A".repeat(length) });
+    const fit = MAX_STAMP_BYTES - withFiller(0).length;
+    assert.deepEqual(decodeWebAuthnStamp(withFiller(fit)), decodeWebAuthnStamp(header));
+    assert.throws(() => decodeWebAuthnStamp(withFiller(fit + 1)), isRefusal("WEBAUTHN_STAMP_MALFORMED", /larger/));
+    const credentialId = "AAAA".repeat(MAX_CREDENTIAL_ID_BYTES / 3);
+    assert.equal(decodeWebAuthnStamp(JSON.stringify({ ...fields, credentialId })).credentialId, credentialId);
+    assert.equal(decodeWebAuthnStamp(JSON.stringify({ ...fields, credentialId: "AA" })).credentialId, "AA");
+  });
+
   const malformed: [name: string, header: string, reason: RegExp][] = [
     ["empty", "", /empty/],
     ["not base64", "!", /neither/],
@@ -89,6 +105,21 @@ suite("reading a passkey stamp", () => {
       assert.throws(() => decodeWebAuthnStamp(text), isRefusal("WEBAUTHN_STAMP_MALFORMED", reason));
     });
   }
+});
+
+test("of an assertion that was recorded, the key's signature counts, whatever origins and relying party are now", async () => {
+  const { credentialId: _, ...recorded } = decodeWebAuthnStamp(authenticators.ES256.assert(request));
+  const { publicKey } = authenticators.ES256;
+  await verifyRecordedAssertion(recorded, body, publicKey);
+  const refuses = (stamp: Partial<typeof recorded>, of: Uint8Array, reason: RegExp) =>
+    assert.rejects(
+      verifyRecordedAssertion({ ...recorded, ...stamp }, of, publicKey),
+      isRefusal("WEBAUTHN_SIGNATURE_INVALID", reason),
+    );
+  await refuses({}, Buffer.from("{}"), /challenge/);
+  await refuses({ signature: recorded.signature.subarray(1) }, body, /signature/);
+  await refuses({ authenticatorData: Buffer.alloc(36) }, body, /malformed/);
+  await assert.rejects(verifyRecordedAssertion(recorded, body, authenticators.RS256.publicKey), /signature/);
 });
 
 suite("a passkey stamp is accepted", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { encode } from "cborg";
 import fc from "fast-check";
-import { bytesFromPaddedBase64Url, isAllowedOrigin, parseAuthenticatorData } from "./webauthn-data.ts";
+import { bytesFromPaddedBase64Url, isAllowedOrigin, parseAuthenticatorData, parseOrigins } from "./webauthn-data.ts";
 
 const rpIdHash = Buffer.alloc(32, 0xaa);
 const aaguid = Buffer.alloc(16, 0xbb);
@@ -20,6 +20,8 @@ suite("authenticator data", () => {
     const expected = { rpIdHash, userPresent: true, signCount: 258, attested: undefined };
     assert.deepEqual(parseAuthenticatorData(data(0x05)), expected);
     assert.equal(parseAuthenticatorData(data(0x04))?.userPresent, false);
+    // Eligible for backup, and backed up.
+    assert.deepEqual(parseAuthenticatorData(data(0x1d)), expected);
   });
 
   test("a registration's credential, with and without extensions", () => {
@@ -92,4 +94,41 @@ test("origins: any without a list, else letter by letter", () => {
   assert.ok(isAllowedOrigin("https://a.example", ["https://b.example", "https://a.example"]));
   assert.ok(!isAllowedOrigin("https://a.example", []));
   assert.ok(!isAllowedOrigin("https://a.example", ["https://A.example", "https://a.example:443", "*"]));
+});
+
+test("a list of origins: of https pages, of localhost and of Android apps, each as browsers spell it", () => {
+  const android = `android:apk-key-hash:${"aB3_-".repeat(8)}xyz`;
+  const valid = [
+    "https://a.example",
+    "https://a.example:8443",
+    "https://xn--nxasmq6b.example",
+    "http://localhost",
+    "http://localhost:3000",
+    android,
+  ];
+  for (const origin of valid) assert.deepEqual(parseOrigins(origin), [origin]);
+  assert.deepEqual(parseOrigins(` ${valid.join(" , ")} `), valid);
+  const invalid = [
+    "",
+    "*",
+    "null",
+    "a.example",
+    "https://a.example/",
+    "https://a.example:443",
+    "https://A.example",
+    "https://*.example/path",
+    "https://user@a.example",
+    "http://a.example",
+    "http://localhost.a.example",
+    "http://127.0.0.1",
+    "ftp://localhost",
+    "wss://a.example",
+    "android:apk-key-hash:short",
+    `${android}=`,
+    `x${android}`,
+  ];
+  for (const origin of invalid) {
+    assert.equal(parseOrigins(origin), undefined, origin);
+    assert.equal(parseOrigins(`https://a.example,${origin}`), undefined, origin);
+  }
 });

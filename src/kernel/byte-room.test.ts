@@ -45,6 +45,21 @@ describe("room for bytes", () => {
     assert.deepEqual(inside, ["a3", "c1", "d1", "a2"]);
   });
 
+  it("is had by one key in several pieces, up to its part of it", async () => {
+    const { inside, ask, leave } = room({ inAll: 1000, ofOneKey: 400 });
+    for (const name of ["a1", "a2", "a3"]) await ask(name, "a", 100);
+    await ask("a4", "a", 101);
+    await ask("b1", "b", 400);
+    assert.deepEqual(inside, ["a1", "a2", "a3", "b1"]);
+    await leave("a2");
+    assert.deepEqual(inside, ["a1", "a3", "b1", "a4"]);
+    await leave("a4");
+    await ask("a5", "a", 200);
+    assert.deepEqual(inside, ["a1", "a3", "b1", "a5"], "exactly its part");
+    await ask("a6", "a", 65);
+    assert.deepEqual(inside, ["a1", "a3", "b1", "a5"]);
+  });
+
   it("goes round the keys, whoever asked for more of it", async () => {
     const { inside, ask, leave } = room({ inAll: 100, ofOneKey: 100 });
     await ask("a1", "a", 100);

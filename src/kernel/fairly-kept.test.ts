@@ -82,3 +82,41 @@ test("values that are over go first, whoever holds them", () => {
     [3000, undefined, 2000, 2001],
   );
 });
+
+test("what a holder has let go of does not count for it any more", () => {
+  const values = kept(10_000);
+  for (const key of ["a", "b"]) values.set(key, 4000, "1 first");
+  // Of its two it has let go of one.
+  values.set("c", 2000, "2 second");
+  values.set("d", 2000, "2 second");
+  assert.deepEqual(
+    ["a", "b", "c", "d"].map((key) => values.look(key)),
+    [undefined, 4000, 2000, 2000],
+  );
+  // So the second one has more by now.
+  values.set("e", 1000, "3 third");
+  assert.deepEqual(
+    ["b", "c", "d", "e"].map((key) => values.look(key)),
+    [4000, undefined, 2000, 1000],
+  );
+});
+
+test("within their shares the youngest lets go, in whatever order they came", () => {
+  const values = kept(3 * 1512, { share: 5000 });
+  for (const holder of ["3 youngest", "1 oldest", "2 old"]) values.set(holder, 1000, holder);
+  assert.equal(values.bytes(), 3 * 1512, "it may be full");
+  values.set("another", 1000, "2 old");
+  assert.deepEqual(
+    ["1 oldest", "2 old", "3 youngest", "another"].map((key) => values.look(key)),
+    [1000, 1000, undefined, 1000],
+  );
+});
+
+test("a value that is too large moves out nothing, and one that is not there is none of anybody", () => {
+  const values = kept(5000);
+  values.set("small", 100, "a");
+  values.set("large", 5001, "a");
+  assert.deepEqual([values.look("small"), values.look("large"), values.bytes()], [100, undefined, 612]);
+  assert.equal(values.use("large", "b"), undefined);
+  assert.equal(values.bytes(), 612);
+});

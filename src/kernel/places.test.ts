@@ -26,6 +26,23 @@ it("lets so many of a key in, in the order of their coming, and no other key wai
   assert.deepEqual(inside.slice(3), ["3", "4", "5"]);
 });
 
+it("lets no more in where some have left and others have not", async () => {
+  const turns = new Places(2);
+  const [leave] = await Promise.all([turns.enter("a"), turns.enter("a")]);
+  leave?.();
+  const inside: string[] = [];
+  const entered = ["first", "second"].map(async (name) => {
+    const leave = await turns.enter("a");
+    inside.push(name);
+    return leave;
+  });
+  await nextTurn();
+  assert.deepEqual(inside, ["first"]);
+  (await entered[0])?.();
+  await entered[1];
+  assert.deepEqual(inside, ["first", "second"]);
+});
+
 it("lets anybody in again when all have left", async () => {
   const turns = new Places(1);
   for (let times = 0; times < 3; times++) {

@@ -37,6 +37,22 @@ test("at capacity the entry unused for longest is forgotten", () => {
   assert.deepEqual([keys.get("a"), keys.size()], [undefined, 2]);
 });
 
+test("what was set after the last use is newer than what was used", () => {
+  const keys = recentlyUsed<number>({ entries: 2 });
+  keys.set("a", 1);
+  assert.equal(keys.get("a"), 1);
+  keys.set("b", 2);
+  assert.equal(keys.get("a"), 1);
+  keys.set("c", 3);
+  assert.deepEqual([keys.get("a"), keys.get("b"), keys.get("c")], [1, undefined, 3]);
+  // Forgotten and stored again, it is the newest again.
+  keys.forget("c");
+  keys.set("d", 4);
+  keys.set("c", 5);
+  keys.set("e", 6);
+  assert.deepEqual([keys.get("c"), keys.get("d"), keys.get("e")], [5, undefined, 6]);
+});
+
 test("values are bounded by their bytes together, and one that is too large alone is not kept", () => {
   const gone: string[] = [];
   const texts = recentlyUsed<string>({

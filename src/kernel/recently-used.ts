@@ -31,13 +31,12 @@ export function recentlyUsed<Value>(options: RecentlyUsedOptions<Value>): Recent
   // A Map iterates in insertion order, so the first key is the least recently used.
   const entries = new Map<string, { value: Value; size: number }>();
   let bytes = 0;
-  /** The most recently used key. It need not be moved, which is common: many keys are requested repeatedly. */
+  /** The most recently used key, stored or not. It need not be moved, which is common: many keys are requested repeatedly. */
   let newest: string | undefined;
   const forget = (key: string): void => {
     const entry = entries.get(key);
     if (!entry) return;
     entries.delete(key);
-    if (key === newest) newest = undefined;
     bytes -= entry.size;
     dispose(entry.value);
   };

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { TokenBuckets } from "./token-buckets.ts";
 
-function buckets(capacity = 10): { take: (key: string, tokens?: number) => number; wait: (ms: number) => void } {
+function buckets(capacity = 10) {
   let now = 1000;
   const all = new TokenBuckets({ perSecond: 10, burst: 20 }, capacity, () => now);
   return {
-    take: (key, tokens = 1) => all.take(key, tokens),
-    wait: (ms) => {
+    take: (key: string, tokens = 1) => all.take(key, tokens),
+    secondsUntilOne: (key: string) => all.secondsUntilOne(key),
+    wait: (ms: number) => {
       now += ms;
     },
   };
@@ -35,6 +36,17 @@ it("lets a large one through when it can, and has it paid afterwards", () => {
   assert.ok(take("a") > 0);
   wait(100);
   assert.equal(take("a"), 0);
+});
+
+it("says how long it takes until one is there, and takes none for that", () => {
+  const { take, secondsUntilOne, wait } = buckets();
+  assert.equal(secondsUntilOne("a"), 0, "with more than one");
+  take("a", 21);
+  for (let asked = 0; asked < 3; asked++) assert.equal(secondsUntilOne("a"), 0.2);
+  wait(200);
+  assert.equal(secondsUntilOne("a"), 0, "with exactly one");
+  assert.equal(take("a"), 0);
+  assert.equal(secondsUntilOne("a"), 0.1);
 });
 
 it("remembers so many keys, the ones used last", () => {

@@ -8,6 +8,7 @@ import { type DecisionRequest, denialMessage, evaluatePolicies } from "./decisio
 import { MissingFactError } from "./errors.ts";
 import type { Outcome } from "./evaluation.ts";
 import type { Policy } from "./policy.ts";
+import { createValueMemory } from "./remembered-values.ts";
 
 const cache = createExpressionCache();
 const budget = new Budget(Number.POSITIVE_INFINITY);
@@ -313,6 +314,35 @@ test("a denial says which roots it lacks", () => {
   const condition = "eth.tx.value > 1 || wallets.count() == 2 || activity.params.encoding == 'x' || wallet.id == 'W'";
   const [evaluation] = evaluatePolicies(request([{ effect: DENY, condition }]), cache, budget).evaluations;
   assert.deepEqual(evaluation?.error?.absentRoots, ["eth.tx", "wallets", "activity.params.encoding"]);
+});
+
+test("a time that fails makes its policy fail, not inactive, and a denial by it denies", () => {
+  const time = "time.now.hour(";
+  const { outcome, evaluations } = evaluatePolicies(request([{ effect: ALLOW, time }]), cache, budget);
+  assert.equal(outcome, "OUTCOME_DENY_IMPLICIT");
+  assert.deepEqual([evaluations[0]?.outcome, evaluations[0]?.error?.scope], ["OUTCOME_ERROR", "time"]);
+  const denied = evaluatePolicies(request([{ effect: ALLOW }, { effect: DENY, time }]), cache, budget);
+  assert.deepEqual([denied.outcome, denied.decisive], ["OUTCOME_DENY_EXPLICIT", ["p2"]]);
+});
+
+test("of two errors the first is told that denies; what an allowance lacks is no exemption", () => {
+  const told = (policy: Omit<Policy, "policyId">) =>
+    evaluatePolicies(request([policy]), cache, budget).evaluations[0]?.error;
+  const consensus = "approvers.any(u, u.alias[0..100] == 'x')";
+  assert.equal(told({ effect: DENY, condition: failing, consensus })?.scope, "condition");
+  assert.equal(told({ effect: DENY, condition: lacking, consensus })?.scope, "consensus");
+  assert.ok(told({ effect: DENY, condition: lacking })?.absentRoots);
+  assert.equal(told({ effect: ALLOW, condition: lacking })?.absentRoots, undefined);
+});
+
+test("each policy costs steps, though all that it comes to is remembered", () => {
+  const asked = request(Array.from({ length: 100 }, () => ({ effect: ALLOW, condition: "activity.action == 'X'" })));
+  const memory = createValueMemory();
+  for (let time = 0; time < 2; time++) evaluatePolicies(asked, cache, budget, memory);
+  const some = new Budget(1_000_000);
+  evaluatePolicies(asked, cache, some, memory);
+  assert.ok(some.left <= 1_000_000 - 100, `${some.left} left`);
+  assert.throws(() => evaluatePolicies(asked, cache, new Budget(99), memory), OutOfBudget);
 });
 
 test("no outcome comes of a budget that is used up", () => {

@@ -39,6 +39,17 @@ test("a denial by type that another version sidesteps", () => {
   assert.equal(byType("activity.kind == 'SIGN_RAW_PAYLOAD'"), true, "several payloads sign as one does");
   assert.equal(byType("activity.kind in ['SIGN_RAW_PAYLOAD', 'SIGN_RAW_PAYLOADS']"), false);
   assert.equal(byType("activity.kind == 'ETH_UNDELEGATE_7702'"), true, "it has another name");
+  for (const one of ["CREATE_POLICY", "CREATE_POLICIES", "DELETE_POLICY", "DELETE_POLICIES"]) {
+    assert.equal(byType(`activity.kind == '${one}'`), true, `${one} is done by another kind too`);
+  }
+  for (const both of ["'CREATE_POLICY', 'CREATE_POLICIES'", "'DELETE_POLICY', 'DELETE_POLICIES'"]) {
+    assert.equal(byType(`activity.kind in [${both}]`), false);
+  }
+  assert.equal(
+    byType("activity.action == 'DELETE' && activity.kind == 'SIGN_RAW_PAYLOAD'"),
+    false,
+    "it denies nothing",
+  );
   assert.equal(byType("activity.type == 'ACTIVITY_TYPE_DELETE_USERS'"), false, "it has one version");
   assert.equal(byType("activity.type != 'ACTIVITY_TYPE_CREATE_USERS_V4'"), true);
   assert.equal(byType("wallet.label == 'SIGN_TRANSACTION'"), false);
@@ -72,6 +83,9 @@ test("a bound on the price of gas that leaves the price of blobs open", () => {
     assert.equal(open("eth.tx.gas_price <= 1000 && eth.tx.max_fee_per_blob_gas <= 1"), false);
     assert.equal(open("eth.tx.value <= 1000"), false, "it is about no fee");
   }
+  const told = (effect: Policy["effect"]) => warnings(effect, "eth.tx.gas_price <= 1000")[0]?.message ?? "";
+  assert.match(told(ALLOW), /Allow only where `eth\.tx\.type != 'TYPE_3'`, or look at `eth\.tx\.max_fee_per_blob_gas`/);
+  assert.match(told(DENY), /Deny `eth\.tx\.type == 'TYPE_3'` too, or look at `eth\.tx\.max_fee_per_blob_gas`/);
 });
 
 test("Solana transfers without a count of the instructions", () => {
@@ -93,8 +107,12 @@ test("Solana transfers without a count of the instructions", () => {
     );
     assert.equal(counted("solana.tx.account_keys.count() == 1"), true);
   }
-  const [warning] = warnings(ALLOW, "solana.tx.transfers.all(t, t.to == 'A')");
-  assert.match(warning?.message ?? "", /`solana\.tx\.instructions\.count\(\) == solana\.tx\.transfers\.count\(\)`/);
+  const told = (effect: Policy["effect"]) =>
+    warnings(effect, "solana.tx.transfers.all(t, t.to == 'A')")[0]?.message ?? "";
+  const counts = (operator: string) =>
+    `where \`solana.tx.instructions.count() ${operator} solana.tx.transfers.count()\`.`;
+  assert.ok(told(ALLOW).endsWith(`Allow only ${counts("==")}`), told(ALLOW));
+  assert.ok(told(DENY).endsWith(`Deny also ${counts("!=")}`), told(DENY));
 });
 
 test("a fee without proof of the amounts", () => {
@@ -142,6 +160,19 @@ test("what a denial is not about", () => {
   assert.deepEqual(notAbout("private_key.id == 'P'"), [
     "It asks for private_key, and is not about what has none: it does not deny signing with wallet accounts.",
   ]);
+  for (const ofWallet of ["wallet.id == 'W'", "wallet_account.address == 'A'"]) {
+    assert.deepEqual(notAbout(ofWallet), [
+      `It asks for ${ofWallet.split(".")[0]}, and is not about what has none: it does not deny signing with private keys.`,
+    ]);
+  }
+  const encoded = (encoding: string) =>
+    notAbout(
+      `activity.type == 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2' && activity.params.encoding ${encoding} && eth.eip_712.primary_type == 'Permit'`,
+    );
+  assert.deepEqual(encoded("== 'PAYLOAD_ENCODING_EIP712'"), [], "nothing else has this encoding");
+  assert.deepEqual(encoded("!= 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION'"), [
+    "It asks for eth.eip_712, and is not about what has none: it does not deny signing raw payloads.",
+  ]);
   assert.equal(notAbout("wallet.id == 'W' || private_key.id == 'P'").length, 2, "no request has both");
   assert.deepEqual(notAbout("activity.resource == 'WALLET' && wallet.id == 'W'"), [], "it is about nothing that signs");
   assert.deepEqual(notAbout("activity.action == 'SIGN'"), []);
@@ -155,6 +186,7 @@ test("what a denial is not about", () => {
 
 test("a policy that cannot be compiled any more has no warnings, and a long one takes steps", () => {
   assert.deepEqual(codes(DENY, "wallet.colour == 'red'"), []);
+  assert.deepEqual(codes(DENY, "activity.kind == 'SIGN_TRANSACTION'", "approvers.any(u, u.colour == 'red')"), []);
   const long = Array.from({ length: 300 }, (_, index) => `eth.tx.value == ${index}`).join(" || ");
   const some = new Budget(1_000_000);
   assert.ok(warningsOf({ effect: DENY, condition: long, consensus: "" }, cache, some).length > 0);

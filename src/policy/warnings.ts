@@ -164,10 +164,10 @@ const typesOf = (...kinds: string[]): string[] =>
 const RAW = typesOf("SIGN_RAW_PAYLOAD", "SIGN_RAW_PAYLOADS");
 const TRANSACTION = typesOf("SIGN_TRANSACTION");
 
-const raw = (what: string, encoding?: string, root?: string): Signing => ({
+const raw = (what: string, encoding: string, root?: string): Signing => ({
   what,
   types: RAW,
-  params: encoding === undefined ? {} : { encoding: `PAYLOAD_ENCODING_${encoding}` },
+  params: { encoding: `PAYLOAD_ENCODING_${encoding}` },
   root,
 });
 const transaction = (chain: string, root: string): Signing => ({
@@ -186,7 +186,8 @@ const planned = (what: string, kinds: readonly string[], root?: string): Signing
 
 /** The ways in which the request itself contains what is signed. */
 export const requestedSignings: readonly Signing[] = [
-  raw("raw payloads"),
+  raw("raw payloads", "HEXADECIMAL"),
+  raw("raw payloads", "TEXT_UTF8"),
   raw("typed data", "EIP712", "eth.eip_712"),
   raw("authorizations", "EIP7702_AUTHORIZATION", "eth.eip_7702_authorization"),
   transaction("Ethereum", "eth.tx"),

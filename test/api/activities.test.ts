@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { pruneCounts } from "../../src/capabilities/activities/count-by-day.ts";
+import { recordOperatorActivity } from "../../src/engine/activities/operator-activities.ts";
 import { DAY_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_USER_ACTIVITIES_LOOKED_THROUGH } from "../../src/kernel/limits.ts";
@@ -109,6 +110,31 @@ onEachEngine(
       const mine = activities.filter(({ votes }: Json) => votes[0].userId === userId);
       assert.equal(mine.length, 1);
       assert.equal(mine[0].failure.code, 7);
+    });
+
+    it("that record what an operator did are not voted on", async () => {
+      const { database } = server().opened;
+      const world = await createWorld(server());
+      const { organizationId, root } = world;
+      const intent = { quota: "users" as const, figure: 5, operator: { user: "admin", host: "machine" } };
+      const result = { figure: 5, previousFigure: null };
+      const { id, fingerprint } = await database.transact(organizationId, (tx) =>
+        recordOperatorActivity(tx, organizationId, "ACTIVITY_TYPE_SET_ORGANIZATION_QUOTA", {
+          intent,
+          result,
+          now: Date.now(),
+        }),
+      );
+      for (const path of ["approve_activity", "reject_activity"]) {
+        const { status, body } = await root.client.submit(path, { fingerprint });
+        assert.equal(status, 400, JSON.stringify(body));
+        assert.match(
+          body.message,
+          new RegExp(`${id} can no longer be voted on: its status is ACTIVITY_STATUS_COMPLETED`),
+        );
+      }
+      const { activity } = await root.client.read("get_activity", { activityId: id });
+      assert.deepEqual([activity.status, activity.votes], ["ACTIVITY_STATUS_COMPLETED", []]);
     });
 
     it("are listed newest first, page by page, narrowed by type and status", async () => {

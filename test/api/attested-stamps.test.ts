@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { findActivity } from "../../src/engine/activities/rows.ts";
 import { verifyStamps } from "../../src/engine/activities/verify-stamps.ts";
+import { DAY_MS } from "../../src/kernel/durations.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { MAX_ATTESTATIONS } from "../../src/kernel/limits.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
@@ -15,7 +16,7 @@ import {
   submitAttested,
 } from "../support/attested-stamps.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
-import { issuerOfTests, oauthProviderParams, startIssuer } from "../support/issuer.ts";
+import { discoveryPath, issuerOfTests, oauthProviderParams, startIssuer } from "../support/issuer.ts";
 import { claimsOfToken, verificationTokenFor } from "../support/one-time-codes.ts";
 import { engines, onEachEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { addSubOrganization, createWorld, type Member } from "../support/world.ts";
@@ -133,6 +134,21 @@ onEachEngine("stamps that a token attests", (server) => {
     assert.equal((await login(sub.client, attested)).status, 200, "the organization's own id settles it");
   });
 
+  it("approve as the parent's own user, though somebody below has the same contact verified", async () => {
+    const { root } = await createWorld(server());
+    const contact = newAddress();
+    await verifiedIn(root.client, contact);
+    const second = await addUser(root.client);
+    await root.client.result("update_user", { userId: second.userId, userEmail: contact });
+    const attested = await byCode(root.client, contact);
+    await root.client.result("update_root_quorum", { threshold: 2, userIds: [root.userId, second.userId] });
+    const asked = (await rename(root.client)).body.activity;
+    assert.equal(asked.status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+    const approved = await approve(root.client, asked, attested);
+    assert.equal(approved.status, 200, JSON.stringify(approved.body));
+    assert.equal(approved.body.activity.status, COMPLETED);
+  });
+
   it("are refused with 401 where anything about them is wrong, and change nothing", async () => {
     const { root } = await createWorld(server());
     const stranger = (await createWorld(server())).root;
@@ -193,6 +209,11 @@ onEachEngine("stamps that a token attests", (server) => {
       await foreign.close();
     }
     assert.deepEqual(foreign.requests, [], "an issuer that nobody here is known to is not asked");
+    const nowhere = root.client.with({ organizationId: newId() });
+    for (const attested of [good, oidc]) {
+      const { status, body } = await login(nowhere, attested);
+      assert.deepEqual([status, body.details.at(-1).turnkeyErrorCode], [401, "CREDENTIAL_NOT_FOUND"], body.message);
+    }
     const { apiKeys } = await sub.client.read("get_api_keys", { userId: sub.userId });
     assert.equal(apiKeys.length, 1);
     assert.equal((await login(root.client, good)).status, 200, "nothing of it used the token up");
@@ -495,6 +516,35 @@ describe("stamps that a token attests", () => {
       const { status, body } = await submitAttested(root.client, path, parameters, attested, { timestampMs });
       assert.equal(status, 401, path);
       assert.match(body.message, /has expired/);
+    }
+  });
+
+  it("say when to come again where the issuer cannot be asked for the moment", async () => {
+    clockAheadMs = 0;
+    const { root } = await createWorld(server);
+    const issuer = await startIssuer({ clock: () => Date.now() + clockAheadMs });
+    try {
+      const sub = newId();
+      const provider = { providerName: "Issuer", oidcToken: await issuer.token({ sub }) };
+      await root.client.result("create_oauth_providers", { userId: root.userId, oauthProviders: [provider] });
+      const signIn = async (nonceOf: (publicKey: string) => string = nonceOfPublicKey) => {
+        const key = generateApiKey();
+        const attested = { key, scheme: BY_OIDC, token: await issuer.token({ sub, nonce: nonceOf(key.publicKey) }) };
+        const timestampMs = String(Date.now() + clockAheadMs);
+        return submitAttested(root.client, "stamp_login", { publicKey: key.publicKey }, attested, { timestampMs });
+      };
+      // Its keys are not known any more.
+      clockAheadMs = 8 * DAY_MS;
+      issuer.answer(discoveryPath, (_, response) => response.writeHead(500).end());
+      const refused = await signIn();
+      assert.equal(refused.status, 401, JSON.stringify(refused.body));
+      assert.match(refused.body.message, /could not verify attested stamp: .*`publicKeyAttestation` is of an issuer/);
+      assert.match(refused.headers.get("retry-after") ?? "", /^[1-9][0-9]*$/);
+      const wrong = await signIn(() => "another");
+      assert.deepEqual([wrong.status, wrong.headers.get("retry-after")], [401, null], "waiting does not help");
+    } finally {
+      await issuer.close();
+      clockAheadMs = 0;
     }
   });
 });

@@ -95,12 +95,13 @@ onEachEngine("denials", (server) => {
     const roots = Object.keys(probes);
     const denials = roots.map((name, index) => policy("DENY", probes[name] as string, index));
     const { policyIds } = await root.client.result("create_policies", { policies: denials });
-    assert.deepEqual(requestedSignings.map(({ what }) => what).sort(), Object.keys(requests).sort());
-    for (const { what, root: ofSigning } of requestedSignings) {
+    const told = new Set(requestedSignings.map(({ what }) => what));
+    assert.deepEqual([...told].sort(), Object.keys(requests).sort());
+    for (const { what, params, root: ofSigning } of requestedSignings) {
       for (const [kind, ofKey] of Object.entries(keyRoots)) {
         const { type, parameters } = requests[what] as (typeof requests)[string];
         const curve = what.startsWith("Solana") ? "ed25519" : "secp256k1";
-        const activity = { type, parameters: { ...parameters, signWith: keys[kind]?.[curve] } };
+        const activity = { type, parameters: { ...parameters, ...params, signWith: keys[kind]?.[curve] } };
         const { policyEvaluations } = await root.client.read("simulate_policy", { activity, userIds: [user.userId] });
         const present = roots.filter((_, index) => {
           const { outcome, explanation } = policyEvaluations.find(

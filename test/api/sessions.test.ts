@@ -283,6 +283,15 @@ onEachEngine("read-only sessions", (server) => {
     assert.equal((await readWith(baseUrl, session, other.organizationId)).status, 401, "nor anywhere else");
     await root.client.result("delete_api_keys", { userId: user.userId, apiKeyIds });
     assert.equal((await readWith(baseUrl, session, organizationId)).status, 401);
+    // Nor does it come back with the key, be it the same user's or another's.
+    for (const userId of [user.userId, root.userId]) {
+      const again = await root.client.result("create_api_keys", { userId, apiKeys });
+      assert.equal((await client.read("whoami")).userId, userId);
+      const refused = await readWith(baseUrl, session, organizationId);
+      assert.equal(refused.status, 401);
+      assert.match(((await refused.json()) as Json).message, /was not issued here, or its credential was deleted/);
+      await root.client.result("delete_api_keys", { userId, apiKeyIds: again.apiKeyIds });
+    }
   });
 
   it("are refused when anything in them was altered, and beside a stamp", async () => {

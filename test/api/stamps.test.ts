@@ -4,6 +4,7 @@ import { it } from "node:test";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import secp256k1 from "secp256k1";
 import { encodeEcdsaDer } from "../../src/crypto/ecdsa-der.ts";
+import { parsePublicKey } from "../../src/crypto/public-keys.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey, type Json } from "../support/client.ts";
@@ -54,6 +55,29 @@ onEachEngine("stamps", (server) => {
       const altered = await whoami(root, { "x-stamp": base64Url(stamp) }, `${body} `);
       assert.equal(altered.status, 401, scheme);
     }
+  });
+
+  it("of a key's letters on another curve than it is registered for are refused, though the signature is good", async () => {
+    const { root } = server();
+    const { userId } = await root.read("whoami");
+    // Half of all points of the one curve have an x that the other curve has too.
+    let pair = secpKeyPair();
+    while (!parsePublicKey("API_KEY_CURVE_P256", pair.publicKey)) pair = secpKeyPair();
+    const { publicKey, key } = pair;
+    const { apiKeyIds } = await root.result("create_api_keys", {
+      userId,
+      apiKeys: [{ apiKeyName: "k", publicKey, curveType: "API_KEY_CURVE_P256" }],
+    });
+    const body = whoamiBody(root);
+    const signature = sign("sha256", Buffer.from(body), key).toString("hex");
+    const stamp = base64Url({ publicKey, signature, scheme: "SIGNATURE_SCHEME_TK_API_SECP256K1" });
+    const refused = await whoami(root, { "x-stamp": stamp }, body);
+    assert.equal(refused.status, 401, JSON.stringify(refused.body));
+    assert.match(refused.body.message, /the key is not registered for SIGNATURE_SCHEME_TK_API_SECP256K1/);
+    await root.result("delete_api_keys", { userId, apiKeyIds });
+    const apiKeys = [{ apiKeyName: "k", publicKey, curveType: "API_KEY_CURVE_SECP256K1" }];
+    await root.result("create_api_keys", { userId, apiKeys });
+    assert.equal((await whoami(root, { "x-stamp": stamp }, body)).status, 200);
   });
 
   it("are refused with the catalogue's words", async () => {

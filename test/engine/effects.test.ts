@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Type } from "typebox";
 import { operations } from "../../src/capabilities/index.ts";
+import { completeActivity } from "../../src/engine/activities/complete.ts";
 import { enqueueEffect, performActivity } from "../../src/engine/activities/perform.ts";
 import { findActivity } from "../../src/engine/activities/rows.ts";
 import type { ActivityView } from "../../src/engine/activities/view.ts";
@@ -41,6 +42,8 @@ let whilePlanning = async (_number: number): Promise<void> => {};
 let planned = (plan: Plan): Plan => plan;
 /** Done before it is carried out, outside of the transaction. */
 let preparing = async (): Promise<void> => {};
+/** Done in the transaction that carries it out. */
+let recording = (): void => {};
 
 const ring = activity({
   path: "ring",
@@ -59,7 +62,13 @@ const ring = activity({
     },
   },
   prepare: () => preparing(),
-  effect: { gate: ({ gate }) => gate, perform: (context) => perform(context) },
+  effect: {
+    gate: ({ gate }) => {
+      recording();
+      return gate;
+    },
+    perform: (context) => perform(context),
+  },
 });
 
 for (const engineName of engines) {
@@ -68,6 +77,12 @@ for (const engineName of engines) {
     let engine: Engine;
     let worker: JobWorker;
     const statuses = new Map<string, string[]>();
+    const observer = {
+      ahead: async () => {},
+      onChange: async (_: unknown, { activity: { id, status } }: { activity: { id: string; status: string } }) => {
+        statuses.set(id, [...(statuses.get(id) ?? []), status.replace("ACTIVITY_STATUS_", "")]);
+      },
+    };
     const registry = createRegistry([...operations, ring]);
 
     before(async () => {
@@ -77,12 +92,6 @@ for (const engineName of engines) {
           : await createTestDatabase(testPostgresUrl(), `effects_${newId().replaceAll("-", "")}`);
       database = openDatabase({ url });
       await database.migrate();
-      const observer = {
-        ahead: async () => {},
-        onChange: async (_: unknown, { activity: { id, status } }: { activity: { id: string; status: string } }) => {
-          statuses.set(id, [...(statuses.get(id) ?? []), status.replace("ACTIVITY_STATUS_", "")]);
-        },
-      };
       const admission = new Admission({ organization: 0, credential: 0, failures: 0 }, 8);
       // Nothing here needs a service or asks the signer.
       const services = { registry } as never;
@@ -110,6 +119,7 @@ for (const engineName of engines) {
       whilePlanning = async () => {};
       planned = (plan) => plan;
       preparing = async () => {};
+      recording = () => {};
     });
 
     /** A client of an organization of its own; it stamps bodies, and the engine here takes them. */
@@ -241,6 +251,94 @@ for (const engineName of engines) {
       const { organizationId } = alone;
       const stored = database.read.selectFrom("activities").select("id").where("organization_id", "=", organizationId);
       assert.deepEqual(await stored.execute(), []);
+    });
+
+    it("are carried out once by what is sent twice at once, where the other finds used up what the first took", async () => {
+      const alone = await newOrganization();
+      const root = await newOrganization();
+      const second = await newApprover(root);
+      perform = async ({ plan: { number } }) => ({ done: { number } });
+      const voted = bodyOf(root);
+      const waiting = await send(root, ring, voted);
+      for (const [client, body, id] of [
+        [alone, bodyOf(alone), undefined],
+        [second, voted, waiting.id],
+      ] as const) {
+        let prepared = 0;
+        const bothPrepare = Promise.withResolvers<void>();
+        const oneIsStored = Promise.withResolvers<void>();
+        preparing = async () => {
+          prepared++;
+          if (prepared === 1) return bothPrepare.promise;
+          bothPrepare.resolve();
+          await oneIsStored.promise;
+          fail("BROADCAST_REFUSED", { chain: "a chain", reason: "it rings already" });
+        };
+        const sending = async () => {
+          const view = await send(client, ring, body);
+          oneIsStored.resolve();
+          return view;
+        };
+        const [sent, again] = await Promise.all([sending(), sending()]);
+        assert.equal(prepared, 2, "both have prepared");
+        assert.equal(again.id, sent.id);
+        assert.ok(id === undefined || sent.id === id);
+        assert.equal((await ended(client, sent.id)).status, "ACTIVITY_STATUS_COMPLETED");
+      }
+    });
+
+    it("that cannot be recorded at the last vote have failed too, and those of a fault of ours wait for a vote again", async () => {
+      const root = await newOrganization();
+      const second = await newApprover(root);
+      perform = async ({ plan: { number } }) => ({ done: { number } });
+      const body = bodyOf(root);
+      const { id } = await send(root, ring, body);
+      const stateOf = async (one: string) => {
+        const { status, votes } = await shown(root, one);
+        return [status, votes.length];
+      };
+      recording = () => {
+        throw new TypeError("a fault of ours");
+      };
+      await assert.rejects(send(second, ring, body), TypeError);
+      assert.deepEqual(await stateOf(id), ["ACTIVITY_STATUS_CONSENSUS_NEEDED", 1]);
+      recording = () => fail("SIGNER_UNAVAILABLE", { reason: "it is away" });
+      await assert.rejects(send(second, ring, body), { code: "SIGNER_UNAVAILABLE" });
+      assert.deepEqual(await stateOf(id), ["ACTIVITY_STATUS_CONSENSUS_NEEDED", 1]);
+      recording = () => fail("BROADCAST_REFUSED", { chain: "a chain", reason: "there is no bell" });
+      const failed = await send(second, ring, body);
+      assert.equal(failed.status, "ACTIVITY_STATUS_FAILED");
+      assert.match(failed.failure?.message ?? "", /there is no bell/);
+      assert.deepEqual(await stateOf(id), ["ACTIVITY_STATUS_FAILED", 2]);
+      const alone = await newOrganization();
+      await assert.rejects(submit(alone), { code: "BROADCAST_REFUSED" });
+      const { organizationId } = alone;
+      const stored = database.read.selectFrom("activities").select("id").where("organization_id", "=", organizationId);
+      assert.deepEqual(await stored.execute(), []);
+    });
+
+    it("end once: whatever comes later changes nothing, and nobody is told of it", async () => {
+      const root = await newOrganization();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      perform = async ({ plan: { number } }) => {
+        await promise;
+        return { done: { number } };
+      };
+      const { id } = await submit(root);
+      const { organizationId } = root;
+      const pending = await findActivity(database.read, organizationId, id);
+      assert.ok(pending);
+      resolve();
+      const view = await ended(root, id);
+      const organization = { id: organizationId, parentId: null };
+      for (const outcome of [{ result: { number: 5 } }, { failure: { code: 13, message: "too late", details: [] } }]) {
+        const now = Date.now() + 60_000;
+        await database.transact(organizationId, (tx) =>
+          completeActivity(tx, { registry, observer }, pending, organization, outcome, now),
+        );
+        assert.deepEqual(await shown(root, id), view);
+      }
+      assert.deepEqual(statuses.get(id), ["PENDING", "COMPLETED"]);
     });
 
     it("are refused where the plan is not of its shape, and nothing is stored", async () => {

@@ -6,6 +6,7 @@ import { newId, newIdAt } from "../../src/kernel/ids.ts";
 import { COUNTED_ACTIVITIES_AT_ONCE } from "../../src/kernel/limits.ts";
 import { onEachEngine } from "../support/server.ts";
 import { until } from "../support/until.ts";
+import { createWorld } from "../support/world.ts";
 
 onEachEngine("activities a month", (server) => {
   const MAY = Date.UTC(2020, 4, 1);
@@ -107,5 +108,31 @@ onEachEngine("activities a month", (server) => {
     await assert.rejects(quota.take(id, 60, isNew), { code: "QUOTA_EXCEEDED" });
     await database.transact(id, (tx) => storeQuota(tx, id, "activityBytesPerMonth", 100_000_000_000, now));
     await new MonthlyQuota(database.read, () => now).take(id, 101, () => assert.fail("there is room for it"));
+  });
+
+  it("above the quota are refused if they are new; a body that was sent before has its answer, and votes go on", async () => {
+    const { database } = server().opened;
+    const world = await createWorld(server());
+    const { client } = world.root;
+    const path = "/public/v1/submit/create_user_tag";
+    const tag = () => client.submitBody("create_user_tag", { userTagName: newId(), userIds: [] });
+    const sent = tag();
+    const first = await client.post(path, sent);
+    assert.equal(first.status, 200);
+    const second = await world.quorumOfTwo();
+    const waiting = await client.post(path, tag());
+    const { fingerprint, status } = waiting.body.activity;
+    assert.equal(status, "ACTIVITY_STATUS_CONSENSUS_NEEDED");
+    const { organizationId } = world;
+    await database.transact(organizationId, (tx) =>
+      storeQuota(tx, organizationId, "activitiesPerMonth", 1, Date.now()),
+    );
+    await until(async () => (await client.post(path, tag())).status === 429, "the quota to be known");
+    const again = await client.post(path, sent);
+    assert.equal(again.status, 200, JSON.stringify(again.body));
+    assert.equal(again.body.activity.id, first.body.activity.id);
+    const approved = await second.client.submit("approve_activity", { fingerprint });
+    assert.equal(approved.status, 200, JSON.stringify(approved.body));
+    assert.equal(approved.body.activity.status, "ACTIVITY_STATUS_COMPLETED");
   });
 });

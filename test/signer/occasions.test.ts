@@ -17,7 +17,7 @@ import { decodeApiKeyStamp, verifyApiKeyStamp } from "../../src/crypto/stamps.ts
 import { quoteIdOf } from "../../src/crypto/swap-quotes.ts";
 import { p256VerificationKey, verifySignature } from "../../src/crypto/verify-signature.ts";
 import { toHex } from "../../src/kernel/bytes.ts";
-import { IMPORT_KEY_LIFETIME_MS, MAX_ADDRESS_LENGTH } from "../../src/kernel/limits.ts";
+import { IMPORT_KEY_LIFETIME_MS, MAX_ADDRESS_LENGTH, MAX_CLOCK_AHEAD_MS } from "../../src/kernel/limits.ts";
 import { SignerRefused } from "../../src/signer/client.ts";
 import { useOf } from "../../src/signer/process/occasion.ts";
 import {
@@ -129,6 +129,10 @@ describe("what the signer is asked for", () => {
     const receive = { verb: "prepareSparkLightningReceive", ...test.owner, key, lightningReceive: sharing } as const;
     const receiving = activity({ signWith, lightningReceive: sharing }, type);
     await refused(receive, receiving, why);
+    for (const lightningReceive of [null, "text", [sharing]]) {
+      const body = activity({ signWith, lightningReceive }, "ACTIVITY_TYPE_SPARK_PREPARE_LIGHTNING_RECEIVE");
+      await refused(receive, body, why);
+    }
     // The wallet is what `signWith` names, wherever else its address stands.
     const elsewhere = { threshold: 2, operatorRecipients: [{ operatorId: signWith, encryptionPublicKey: point }] };
     const of = (parameters: object) => activity(parameters, "ACTIVITY_TYPE_SPARK_PREPARE_LIGHTNING_RECEIVE");
@@ -146,6 +150,37 @@ describe("what the signer is asked for", () => {
     assert.deepEqual([use?.verb, use?.named], ["sign", "key"]);
     const paying = { verb: "signSponsorTransaction", ...test.owner, key, purpose: "gas" } as unknown as SignerRequest;
     assert.equal(useOf(paying, activity({ signWith: "key" }))?.purpose, "gas");
+  });
+
+  it("tells the activity and the name by which it names what is used, and refuses what it does not name", () => {
+    const { organizationId } = test.owner;
+    const uses: [object, parameters: object, named: string][] = [
+      [{ verb: "openOtp", otpId: "otp" }, { otpId: "otp" }, "otp"],
+      [{ verb: "exportSecret", secretId: "secret" }, { secretIds: ["secret"] }, "secret"],
+      [{ verb: "exportWallet", walletId: "wallet" }, { walletId: "wallet" }, "wallet"],
+      [{ verb: "deriveAccounts", walletId: "wallet" }, { walletId: "wallet" }, "wallet"],
+      [{ verb: "exportKey", key }, { privateKeyId: "key" }, "key"],
+      [{ verb: "openClientSecret", credentialId: "credential" }, { oauth2CredentialId: "credential" }, "credential"],
+    ];
+    for (const [asked, parameters, named] of uses) {
+      const request = { organizationId, ...asked } as unknown as SignerRequest;
+      const { verb } = request;
+      const use = useOf(request, activity(parameters, "ACTIVITY_TYPE_TEST"));
+      assert.equal(use?.named, named, verb);
+      assert.deepEqual([use?.activityType, use && "purpose" in use], ["ACTIVITY_TYPE_TEST", false], verb);
+      const more = { ...parameters, unsaid: null, count: 1, [named]: "another" };
+      const others = Object.fromEntries(Object.keys(parameters).map((member) => [member, "another"]));
+      assert.equal(useOf(request, activity(more))?.named, named, verb);
+      for (const other of [others, {}, { nested: { [named]: [others] } }, undefined]) {
+        assert.throws(() => useOf(request, activity(other)), /does not name/, `${verb} ${JSON.stringify(other)}`);
+      }
+    }
+  });
+
+  it("does not take a key of an account for a private key of that id", () => {
+    const { address: _, ...nameless } = account;
+    const withId = { ...nameless, keyId: "key" } as unknown as KeyReference;
+    assert.throws(() => useOf(sign(withId), activity({ signWith: "key" })), /does not name/);
   });
 
   it("tells of no activity where a query asks, which names what it is about as it is", () => {
@@ -185,7 +220,9 @@ describe("what the signer is asked for", () => {
     for (const request of requests) {
       await refused(request, undefined, /for no activity/);
       await refused(request, { body: "{", ballots: [] }, /not JSON/);
-      await refused(request, { body: "[]", ballots: [] }, /names no organization/);
+      for (const body of ["[]", "null", '"text"']) {
+        await refused(request, { body, ballots: [] }, /names no organization/);
+      }
       const ofNobody = { type: "ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8", parameters: {} };
       await refused(request, { body: JSON.stringify(ofNobody), ballots: [] }, /names no organization/);
       const other = { body: JSON.stringify({ type: "T", organizationId: "other", parameters: {} }), ballots: [] };
@@ -225,6 +262,7 @@ describe("what the signer is asked for", () => {
     await refused(sign(account), swap(termsFor({ organizationId: "other" })), why);
     await refused(sign(account), activity({ quoteId: quoteIdOf(termsFor({})) }, type), why);
     await refused(sign(key), swap(termsFor({})), why);
+    await refused(sign(account), { ...activity(undefined, type), plan: { terms: termsFor({}) } }, why);
     const elsewhere = { ...activity({ quoteId: quoteIdOf(termsFor({})) }), plan: { terms: termsFor({}) } };
     await refused(sign(account), elsewhere, why);
   });
@@ -359,6 +397,17 @@ describe("what the signer is asked for", () => {
     const named = { ...stampedBy("ada", inTime) };
     const body = JSON.stringify({ ...JSON.parse(named.body), parameters: { userId: "ada" } });
     await refused({ ...wallet, accounts: [] }, { ...named, body }, /sealed for something else/);
+    // Of a key or a wallet, it is the user whom the body names, whoever approves.
+    for (const parameters of [{ userId: "eve" }, {}, undefined]) {
+      const other = JSON.stringify({ ...JSON.parse(named.body), parameters });
+      await refused({ ...wallet, accounts: [] }, { ...named, body: other }, /of somebody else/);
+    }
+    const last = inTime + MAX_CLOCK_AHEAD_MS;
+    await signer.ask(request, { occasion: stampedBy("ada", last) });
+    await refused(request, stampedBy("ada", last + 1), /has expired/);
+    const timeless = stampedBy("ada", inTime);
+    const { timestampMs: _, ...untold } = JSON.parse(timeless.body);
+    await refused(request, { ...timeless, body: JSON.stringify(untold) }, /has expired/);
   });
 
   it("signs with a sponsor's key transactions for an activity of the organization that it pays for, and nothing else", async () => {
@@ -662,6 +711,15 @@ describe("what the signer is asked for", () => {
     const keys = [{ keyId: "of the child", curve: "CURVE_P256" as const }];
     const made = await test.signer.ask({ verb: "generateKeys", ...child, keys }, { occasion: parents });
     await refused({ verb: "generateKeys", ...child, keys }, activity({}), /organization child/);
+    const wallet = { verb: "createWallet", ...child, walletId: "w", mnemonicLength: 12, accounts: [] } as const;
+    await test.signer.ask({ ...wallet, accounts: [] }, { occasion: parents });
+    await refused({ ...wallet, accounts: [] }, activity({}), /organization child/);
+    const importing = { verb: "createImportKeys", ...child, terms: { purpose: "key", ...IMPORT_TERMS } } as const;
+    await refused({ ...importing, importIds: [] }, parents, /organization child/);
+    const likeIt = ["XACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8", "ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8_X"];
+    for (const type of [...likeIt, "ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION"]) {
+      await refused({ verb: "generateKeys", ...child, keys }, activity({}, type), /organization child/);
+    }
     const sealedKey = made.keys[0]?.sealedKey as string;
     const stolen: KeyReference = { kind: "privateKey", keyId: "of the child", curve: "CURVE_P256", sealedKey };
     const naming = activity({ signWith: "of the child" }, "ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8");

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { KeysteadError } from "../../kernel/errors.ts";
 import { Budget, OutOfBudget } from "../../policy/budget.ts";
 import type { ConditionFacts } from "../../policy/facts.ts";
 import type { Policy } from "../../policy/policy.ts";
-import type { Actor } from "../parties.ts";
-import { type Decision, decide } from "./decide.ts";
+import type { Actor, ShownCredential } from "../parties.ts";
+import { askedPolicies, type Decision, decide } from "./decide.ts";
+import { denialOf } from "./denials.ts";
 import { type DecisionFacts, type Elector, type FactRef, FactsNotLoaded, type LookUps } from "./facts.ts";
 import { sessionScopeProblem } from "./session-scope.ts";
 import { owesAuthenticators, voteRights } from "./votes.ts";
@@ -130,6 +132,73 @@ test("what policies do not deny, users do with credentials of their own", () => 
   assert.equal(outcomeOf({}, "ann", ["bob"], own), "deny", "whoever asked no longer approves");
 });
 
+test("what is governed by nobody is allowed whatever policies say, and reads nothing", () => {
+  const decided = { subject: { governedBy: "nobody", resource: "INVITATION", action: "UPDATE" } } as const;
+  const { value, rounds } = asAsked({ policies: [denyAll] }, (world) => outcomeOf(world, "ann", ["ann"], decided));
+  assert.equal(value, "allow");
+  assert.deepEqual(rounds, []);
+});
+
+test("policies allow nothing that the root quorum alone decides on", () => {
+  const quorum = { subject: { governedBy: "rootQuorum" } } as const;
+  assert.equal(outcomeOf({ policies: [allowAll] }, "ann", ["ann"], quorum), "deny");
+  assert.equal(outcomeOf({ policies: [denyAll] }, "root-1", MEMBERS, quorum), "allow");
+  const rights = voteRights(factsOf({ policies: [twoOf] }, "root-1", ["root-1"], quorum), actor("bob"), steps());
+  assert.deepEqual(rights, { mayApprove: false, mayReject: false });
+});
+
+test("users do with their own, as the activity itself says, what policies do not deny", () => {
+  const own = {
+    subject: { governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", isOwn: true },
+  } as const;
+  assert.equal(outcomeOf({}, "ann", ["ann"], own), "allow");
+  assert.equal(outcomeOf({ policies: [denyAll] }, "ann", ["ann"], own), "deny");
+});
+
+test("what one user alone may submit is denied to all others, whatever policies and the root quorum allow", () => {
+  const onlyFor = (onlyUserId: string) =>
+    ({ subject: { governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", onlyUserId } }) as const;
+  const world = { policies: [allowAll] };
+  assert.equal(outcomeOf(world, "ann", ["ann"], onlyFor("ann")), "allow");
+  for (const [submitter = "", ...others] of [["bob"], MEMBERS]) {
+    const made = (each: World) => decide(factsOf(each, submitter, [submitter, ...others], onlyFor("ann")), steps());
+    const { value, rounds } = asAsked(world, made);
+    assert.ok(value.outcome === "deny");
+    assert.match(JSON.stringify(value.details), /Only user ann may do this/);
+    assert.ok(rounds[0]?.some((ref) => ref.fact === "user" && ref.userId === "ann"));
+    assert.equal(rounds.length, 1, "that user is looked up with everything else");
+  }
+  const unknown = factsOf(world, "ann", ["ann"], onlyFor("nobody"));
+  assert.throws(
+    () => decide(unknown, steps()),
+    (error) => error instanceof KeysteadError && error.code === "RESOURCE_NOT_FOUND",
+  );
+});
+
+test("an approval counts once its user has shown what their MFA policy requires", () => {
+  const passkey = { id: "passkey", type: "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR", publicKey: "04" };
+  const { approvals, ...facts } = factsOf({ policies: [allowAll] }, WITH_MFA, [WITH_MFA]);
+  const both = approvals.map((approval) => ({ ...approval, credentials: [...approval.credentials, passkey] }));
+  assert.equal(decide({ ...facts, approvals }, steps()).outcome, "authenticators");
+  const { outcome, evaluations } = decide({ ...facts, approvals: both }, steps());
+  assert.equal(outcome, "allow");
+  assert.deepEqual(evaluations, [{ policyId: "allow", outcome: "OUTCOME_ALLOW" }]);
+  assert.equal(owesAuthenticators({ ...facts, approvals: both }, actor(WITH_MFA), steps()), false);
+});
+
+test("MFA policies hold nothing up where none applies, and where the activity is denied anyway", () => {
+  const other = { ...passkeyMfa, condition: "activity.resource == 'USER'" };
+  const facts = factsOf({ policies: [allowAll] }, WITH_MFA, [WITH_MFA]);
+  const user = () => ({ ...(electors.get(WITH_MFA) as Elector), mfaPolicies: [other] });
+  assert.equal(decide({ ...facts, lookUps: { ...facts.lookUps, user } }, steps()).outcome, "allow");
+  assert.equal(outcomeOf({ policies: [denyAll] }, WITH_MFA, [WITH_MFA]), "deny");
+});
+
+test("a submitter owes what their MFA policy requires, even if only others approve by now", () => {
+  assert.equal(outcomeOf({ policies: [allowAll] }, WITH_MFA, ["ann"]), "authenticators");
+  assert.equal(outcomeOf({ policies: [allowAll] }, "ann", ["bob"]), "allow");
+});
+
 test("an approval whose user owes a further credential does not count yet", () => {
   assert.equal(outcomeOf({ policies: [allowAll] }, WITH_MFA, [WITH_MFA]), "authenticators");
   assert.equal(outcomeOf({ policies: [twoOf] }, "ann", ["ann", WITH_MFA]), "authenticators");
@@ -166,6 +235,122 @@ test("those vote whose approval could help", () => {
   assert.deepEqual(rights({ policies: [allowAll] }, "bob"), { mayApprove: true, mayReject: true });
 });
 
+test("an approval may help in place of others, and in addition to them", () => {
+  const rights = (policies: Policy[]) => voteRights(factsOf({ policies }, "ann", ["ann"]), actor("bob"), steps());
+  const either = { mayApprove: true, mayReject: true };
+  // By itself, once that of the submitter has expired.
+  assert.deepEqual(rights([policy("one", "EFFECT_ALLOW", "true", "approvers.count() >= 1")]), either);
+  assert.deepEqual(rights([policy("bob", "EFFECT_ALLOW", "true", "approvers.all(user, user.id == 'bob')")]), either);
+  // Only beside that of the submitter: without any approval this is denied.
+  assert.deepEqual(rights([twoOf, policy("none", "EFFECT_DENY", "true", "approvers.count() == 0")]), either);
+});
+
+test("policies see the approvals of users who still exist, with the credential of each", () => {
+  const wanting = (consensus: string) => ({ policies: [policy("wants", "EFFECT_ALLOW", "true", consensus)] });
+  const outcomeFor = (consensus: string, credentials: ShownCredential[]) => {
+    const facts = factsOf(wanting(consensus), "ann", ["ann"]);
+    return decide({ ...facts, approvals: [{ actor: actor("ann"), credentials }] }, steps()).outcome;
+  };
+  const [registered, token] = [shown("ann"), "CREDENTIAL_TYPE_ATTESTED_OAUTH"];
+  const former = { id: "former", type: "CREDENTIAL_TYPE_API_KEY_P256", publicKey: "02former" };
+  const attested = { id: "provider", type: token, publicKey: registered.publicKey };
+  const cases: [ShownCredential, string][] = [
+    [registered, "c.id == 'key-of-ann'"],
+    // Replaced since.
+    [former, "c.id == 'former' && c.user_id == 'ann' && c.public_key == '02former'"],
+    // What was shown is the token, although its key is registered too.
+    [attested, `c.id == 'provider' && c.type == '${token}'`],
+  ];
+  for (const [credential, predicate] of cases) {
+    assert.equal(outcomeFor(`credentials.any(c, ${predicate})`, [credential]), "allow", predicate);
+    assert.equal(outcomeFor(`credentials.count() == 1 && credentials.any(c, ${predicate})`, [credential]), "allow");
+  }
+  // What is registered is told as it is now.
+  const facts = factsOf(wanting("credentials.any(c, c.credential_id == 'passkey of ann')"), "ann", ["ann"]);
+  const elector = electors.get("ann") as Elector;
+  const credentials = [{ ...credentialFacts("ann"), credential_id: "passkey of ann" }];
+  const user = () => ({ ...elector, voter: { ...elector.voter, credentials } });
+  assert.equal(decide({ ...facts, lookUps: { ...facts.lookUps, user } }, steps()).outcome, "allow");
+  // Of old votes the credential is not known.
+  const unknown = { id: "", type: "", publicKey: "02former" };
+  assert.equal(outcomeFor("credentials.count() == 0", [unknown]), "allow");
+  const gone = { ...actor("gone"), hasMfaPolicies: true };
+  const waiting = factsOf({ policies: [twoOf] }, "ann", ["ann"]);
+  const approvals = [...waiting.approvals, { actor: gone, credentials: [{ ...former, publicKey: "02gone" }] }];
+  assert.equal(decide({ ...waiting, approvals }, steps()).outcome, "consensus");
+});
+
+test("a denial tells the outcome of each policy, why, and what can be done", () => {
+  const denied = (world: World, more: Partial<DecisionFacts> = {}) => {
+    const decision = decide(factsOf(world, "ann", ["ann"], more), steps());
+    assert.ok(decision.outcome === "deny");
+    const [{ message, policyEvaluations }, { remedy, explanations }] = decision.details as unknown as [
+      { message: string; policyEvaluations: unknown },
+      { remedy: string; explanations: { policyId: string; text: string }[] },
+    ];
+    return { message, policyEvaluations, remedy, explained: explanations.map(({ policyId }) => policyId) };
+  };
+  const none = denied({});
+  assert.deepEqual([none.policyEvaluations, none.explained], [[], []]);
+  assert.match(none.message, /No policies evaluated to outcome: Allow/);
+  assert.match(none.remedy, /has no policies that could allow it/);
+  const explicit = denied({ policies: [allowAll, denyAll] });
+  assert.match(explicit.message, /denied this action: deny$/);
+  assert.match(explicit.remedy, /only the root quorum can overrule/);
+  assert.deepEqual(explicit.explained, ["allow", "deny"]);
+  assert.deepEqual(explicit.policyEvaluations, [
+    { policyId: "allow", outcome: "OUTCOME_ALLOW" },
+    { policyId: "deny", outcome: "OUTCOME_DENY_EXPLICIT" },
+  ]);
+  const implicit = denied({ policies: [policy("never", "EFFECT_ALLOW", "false")] });
+  assert.match(implicit.remedy, /simulate_policy/);
+  const quorum = denied({ policies: [allowAll] }, { subject: { governedBy: "rootQuorum" } });
+  assert.match(quorum.remedy, /Only the root quorum decides on this: it requires approvals by 2/);
+});
+
+test("a denial says so where there are no steps left to explain it", () => {
+  const costly = policy("costly", "EFFECT_ALLOW", `${"activity.action == 'X' || ".repeat(50)}activity.action == 'Y'`);
+  const facts = () => factsOf({ policies: [costly] }, "ann", ["ann"]);
+  const textWithin = (budget: Budget) => {
+    const decision = decide(facts(), budget);
+    assert.ok(decision.outcome === "deny");
+    const [, { explanations }] = decision.details as unknown as [unknown, { explanations: { text: string }[] }];
+    return explanations[0]?.text ?? "";
+  };
+  assert.doesNotMatch(textWithin(steps()), /cannot be explained/);
+  const budget = steps();
+  const { left } = budget;
+  askedPolicies(facts(), budget);
+  assert.match(textWithin(new Budget(left - budget.left)), /cannot be explained, because .* takes too much work/);
+});
+
+test("the error of a denial is a sentence with what to do, whatever was stored of it", () => {
+  const reasonOf = (...details: object[]) => denialOf(details as never).message;
+  assert.match(reasonOf({ message: "No policy allows it" }, { remedy: "Ask." }), /No policy allows it\. Ask\.$/);
+  assert.match(reasonOf({ message: "It waits." }, { remedy: "Ask." }), /[^.]It waits\. Ask\.$/);
+  assert.match(reasonOf({ message: "It waits." }), /It waits\.$/);
+  assert.match(reasonOf(), /It was rejected\.$/);
+});
+
+test("submitters may always vote, and users of another organization never", () => {
+  const facts = factsOf({}, "ann", ["ann"]);
+  assert.deepEqual(voteRights(facts, actor("ann"), steps()), { mayApprove: true, mayReject: true });
+  for (const userId of ["bob", "root-1", "ann"]) {
+    const elsewhere = { ...actor(userId), organizationId: "another" };
+    const rights = voteRights({ ...facts, lookUps: lookUpsIn({ policies: [twoOf] }) }, elsewhere, steps());
+    assert.deepEqual(rights, { mayApprove: false, mayReject: false }, userId);
+  }
+});
+
+test("an earlier approval by the voter, which a policy denies, does not keep them from approving", () => {
+  const own = {
+    subject: { governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", ownerId: "ann" },
+  } as const;
+  const denied = policy("denied", "EFFECT_DENY", "true", "approvers.any(user, user.id == 'bob')");
+  const rights = voteRights(factsOf({ policies: [denied] }, "ann", ["ann", "bob"], own), actor("bob"), steps());
+  assert.deepEqual(rights, { mayApprove: true, mayReject: false });
+});
+
 test("a denial by those who approve leaves others no vote, and one's own approval does not take the vote back", () => {
   const deniedWith = (userId: string) =>
     policy("denied", "EFFECT_DENY", "true", `approvers.any(user, user.id == '${userId}')`);
@@ -182,6 +367,23 @@ test("a session does what its profile's scope allows", () => {
   assert.equal(sessionScopeProblem(facts, actor("ann"), steps()), undefined);
   const lookUps = { ...facts.lookUps, sessionProfile: () => undefined };
   assert.match(sessionScopeProblem({ lookUps }, limited, steps()) ?? "", /users only does not exist/);
+});
+
+test("a session whose profile's scope cannot be evaluated does nothing", () => {
+  const limited = { ...actor("ann"), credential: { id: "s", type: "t", sessionProfileId: "p" } };
+  const { lookUps } = factsOf({}, "ann", ["ann"]);
+  const problem = (scope: string, budget = steps()) =>
+    sessionScopeProblem({ lookUps: { ...lookUps, sessionProfile: () => ({ name: "p", scope }) } }, limited, budget);
+  assert.equal(problem("activity.resource == 'WALLET'"), undefined);
+  assert.match(problem("activity.resource ==") ?? "", /cannot be evaluated here: ./);
+  assert.match(problem("eth.tx.value > 5") ?? "", /cannot be evaluated here: ./);
+  // A scope that is true only after more work than there is steps for.
+  const costly = `${"activity.resource == 'X' || ".repeat(40)}activity.resource == 'WALLET'`;
+  assert.equal(problem(costly), undefined);
+  const another = {
+    lookUps: { ...lookUps, conditionFacts: newConditionFacts, sessionProfile: () => ({ name: "p", scope: costly }) },
+  };
+  assert.throws(() => sessionScopeProblem(another, limited, new Budget(1)), OutOfBudget);
 });
 
 test("without steps nobody is allowed or denied anything, and a root quorum that is short waits", () => {
