@@ -490,6 +490,13 @@ export const MAX_WEBHOOK_LANES = 96;
  * `MAX_CONNECTIONS_PER_HOST`.
  */
 export const MAX_WEBHOOK_LANES_BELOW_ONE_PARENT = 24;
+/** Lanes of mail that one process runs at a time: connections to the mail server. A parent with its sub-organizations has four lanes. */
+export const MAX_MAIL_LANES = 16;
+/** Those of them whose last attempt took `SLOW_MAIL_MS` or longer, of all parents and of one. */
+export const MAX_SLOW_MAIL_LANES = 8;
+export const MAX_SLOW_MAIL_LANES_OF_ONE_PARENT = 2;
+/** An attempt to send a mail that takes this long counts as slow. Mail servers usually answer within a second. */
+export const SLOW_MAIL_MS = 5000;
 /** How long an unused outbound connection is kept. Many receivers close theirs after five seconds. */
 export const IDLE_CONNECTION_MS = 4000;
 
