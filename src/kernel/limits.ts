@@ -798,9 +798,12 @@ export const MAX_TVC_DEPLOYMENTS_EVER = 10_000;
 export const MAX_PULL_SECRET_BYTES = 16 * 1024;
 /** How long all reads from an image's registry together may take, and how long a read waits for its turn. */
 export const IMAGE_TIMEOUT_MS = MINUTE_MS;
-/** Images that are read at one time, for one parent with its sub-organizations and in total. */
+/**
+ * Images that are read at one time, for one parent with its sub-organizations and in total. A read whose registry is slow takes a connection and
+ * the disk for one layer.
+ */
 export const MAX_IMAGE_READS_OF_ONE_ORGANIZATION = 2;
-export const MAX_IMAGE_READS = 8;
+export const MAX_IMAGE_READS = 24;
 /** Reads of images in flight and waiting, for one parent with its sub-organizations. Further ones are refused. */
 export const MAX_WAITING_IMAGE_READS = 32;
 /** Bytes in an image's manifest. */

@@ -155,6 +155,13 @@ describe("requests that an app does not answer", () => {
     assert.equal(await send(1, () => ({ from: "192.0.2.1", appId: newId() })), 1);
   });
 
+  it("of many networks of one IPv6 site leave as many for others as they take", async (t) => {
+    const send = await startSilent(t);
+    const half = MAX_INGRESS_OF_ONE_APP / 2;
+    assert.equal(await send(half + 2, (index) => ({ from: `2001:db8:1:${index.toString(16)}::1` })), half);
+    assert.equal(await send(1, () => ({ from: "2001:db8:2::1" })), 1);
+  });
+
   it("of one parent's apps leave as many for those of others as they take", async (t) => {
     const others = newId();
     const below = newId();

@@ -9,7 +9,7 @@ import {
 import { isIPv4 } from "node:net";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { FairShares } from "../../kernel/fair-shares.ts";
-import { networkOf } from "../../kernel/ip-address.ts";
+import { networkOf, siteOf } from "../../kernel/ip-address.ts";
 import { INGRESS_TIMEOUT_MS, MAX_INGRESS, MAX_INGRESS_OF_ONE_APP, MAX_INTERIM_ANSWERS } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { msToReceive } from "../../kernel/pace.ts";
@@ -36,13 +36,13 @@ const ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
 /**
  * Forwards requests for an app's domain to the ready replicas of its live deployment, round-robin. The slots of an app are shared among the
- * addresses of its clients; all slots are shared among the addresses of clients, and among parents with their sub-organizations.
+ * addresses of its clients, and so are all slots; the latter also among parents with their sub-organizations.
  */
 export class Ingress {
   readonly #options: IngressOptions;
   readonly #host: RegExp;
-  readonly #ofApps = new Map<string, FairShares>();
-  readonly #ofAddresses = new FairShares(MAX_INGRESS);
+  readonly #ofApps = new Map<string, SharesOfClients>();
+  readonly #ofClients = new SharesOfClients(MAX_INGRESS);
   readonly #ofOrganizations = new FairShares(MAX_INGRESS);
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
   #turn = 0;
@@ -61,7 +61,7 @@ export class Ingress {
   pass(incoming: IncomingMessage, answer: ServerResponse, remoteAddress: string | undefined): void {
     const [, appId = ""] = this.#host.exec(incoming.headers.host ?? "") ?? [];
     const id = appId.toLowerCase();
-    if (!this.#enter(id, networkOf(remoteAddress ?? ""), answer)) {
+    if (!this.#enter(id, remoteAddress ?? "", answer)) {
       refuse(answer, 503, "too many requests to this app are in progress");
       return;
     }
@@ -76,10 +76,10 @@ export class Ingress {
   }
 
   /** Whether the request gets its slots, which it holds until it is answered. */
-  #enter(appId: string, network: string, answer: ServerResponse): boolean {
-    const ofApp = this.#ofApps.get(appId) ?? new FairShares(MAX_INGRESS_OF_ONE_APP);
-    const leaveApp = ofApp.take(network);
-    const leave = leaveApp && this.#ofAddresses.take(network);
+  #enter(appId: string, address: string, answer: ServerResponse): boolean {
+    const ofApp = this.#ofApps.get(appId) ?? new SharesOfClients(MAX_INGRESS_OF_ONE_APP);
+    const leaveApp = ofApp.take(address);
+    const leave = leaveApp && this.#ofClients.take(address);
     if (!leave) {
       leaveApp?.();
       return false;
@@ -138,6 +138,34 @@ export class Ingress {
     outgoing.on("close", () => refuse(answer, 502, "the app did not answer"));
     answer.once("close", () => outgoing.destroy());
     incoming.pipe(outgoing);
+  }
+}
+
+/** Slots that are shared among the addresses of clients, and among those who have many IPv6 networks. */
+class SharesOfClients {
+  readonly #ofNetworks: FairShares;
+  readonly #ofSites: FairShares;
+
+  constructor(slots: number) {
+    this.#ofNetworks = new FairShares(slots);
+    this.#ofSites = new FairShares(slots);
+  }
+
+  get isUnused(): boolean {
+    return this.#ofNetworks.isUnused;
+  }
+
+  /** A function that gives the slot back; undefined if the address gets none. */
+  take(address: string): (() => void) | undefined {
+    const leaveSite = this.#ofSites.take(siteOf(address));
+    const leaveNetwork = leaveSite && this.#ofNetworks.take(networkOf(address));
+    if (leaveNetwork)
+      return () => {
+        leaveNetwork();
+        leaveSite();
+      };
+    leaveSite?.();
+    return undefined;
   }
 }
 
