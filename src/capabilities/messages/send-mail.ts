@@ -49,7 +49,7 @@ function resultOf(context: Context, outcome: MailOutcome, times: { startedAt: nu
     case "bounced":
       return bounced(context, outcome.identity, "Permanent", outcome.diagnosticCode);
     case "deferred":
-      return deferred(context, outcome.reason);
+      return deferred(context, outcome);
   }
 }
 
@@ -129,14 +129,20 @@ const dropped = (context: Context, reason: string): JobResult =>
     reason,
   );
 
+/** What is shown of a failure that is the operator's concern. */
+const UNREACHED = "the mail server could not be reached, or did not accept mail";
+
 const senderIn = ({ sender }: Pick<MailContent, "sender">) => (sender === undefined ? {} : { sender });
 
-function deferred(context: Context, reason: string): JobResult {
+function deferred(
+  context: Context,
+  { reason, diagnosticCode = UNREACHED }: Extract<MailOutcome, { result: "deferred" }>,
+): JobResult {
   const { payload, attempts, clock, log } = context;
   const { id: mailId, expiresAt } = payload;
   const now = clock();
-  if (now >= expiresAt) return dropped(context, reason);
   log.info({ mailId, attempts: attempts + 1, reason }, "a mail has not been accepted yet");
+  if (now >= expiresAt) return dropped(context, diagnosticCode);
   return { next: nextAttempt({ attempts, expiresAt, now }), reason };
 }
 
