@@ -63,9 +63,14 @@ interface Outcome {
 }
 
 /** Runs files of a folder, in the order of their names. */
-async function runFiles(folder: string, names: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Outcome> {
+async function runFiles(
+  folder: string,
+  names: readonly string[],
+  more: NodeJS.ProcessEnv = {},
+  options: readonly string[] = [],
+): Promise<Outcome> {
   const { NODE_TEST_CONTEXT: _, KEYSTEAD_TEST_PACKAGES: __, ...env } = process.env;
-  const child = spawn(process.execPath, [RUN_FILES, ...names.map((name) => join(folder, `${name}.test.ts`))], {
+  const child = spawn(process.execPath, [RUN_FILES, ...options, ...names.map((name) => join(folder, `${name}.test.ts`))], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     // In one process, so that each comes after all others.
     env: { ...env, KEYSTEAD_TEST_AT_ONCE: "1", ...more },
@@ -150,6 +155,18 @@ describe("test files that take turns in a process", () => {
     const { status, output, failed } = await runFiles(folder, names);
     assert.deepEqual([status, failed], [0, []], output);
     for (const line of ["tests 6", "suites 3", "pass 6", "fail 0"]) assert.match(output, new RegExp(`ℹ ${line}\n`));
+  });
+
+  it("pass without a test of the name that is asked for, but not if they cannot be loaded", async () => {
+    const options = ["--test-name-pattern=is asked for"];
+    write("not-asked-for", good("something else"));
+    write("asked-for", 'describe("suite", () => { it("is asked for", () => {}); });');
+    const { status, output, failed } = await runFiles(folder, ["asked-for", "not-asked-for"], {}, options);
+    assert.deepEqual([status, failed], [0, []], output);
+    for (const line of ["tests 1", "pass 1", "fail 0"]) assert.match(output, new RegExp(`ℹ ${line}\n`));
+    write("not-loaded", 'throw new Error("lost at load");');
+    const { failed: lost } = await runFiles(folder, ["asked-for", "not-loaded"], {}, options);
+    assert.deepEqual(lost, ["not-loaded"]);
   });
 
   it("have what comes before and after all tests of a file in that file, one file after the other", async () => {
