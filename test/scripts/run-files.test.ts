@@ -149,6 +149,28 @@ describe("test files that take turns in a process", () => {
     assert.deepEqual([failed, readFileSync(found, "utf8")], [["leaves-a-server"], "closed"], output);
   });
 
+  it("end where a test of theirs fails before it closes what it listens with, and connections to it", async () => {
+    const support = JSON.stringify(new URL("../support/end-of-file.ts", import.meta.url).href);
+    write(
+      "leaves-a-listener",
+      `import ${support};
+      import { connect, createServer } from "node:net";
+      it("fails", async () => {
+        const server = createServer();
+        await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+        const accepted = new Promise((resolve) => server.once("connection", resolve));
+        connect(server.address().port, "127.0.0.1");
+        await accepted;
+        assert.fail("before it closes it");
+      });`,
+    );
+    const { failed, output } = await runFiles(folder, ["leaves-a-listener"], {
+      KEYSTEAD_TEST_HANGS_AFTER_MS: String(HANGS_AFTER_MS),
+    });
+    assert.deepEqual(failed, ["leaves-a-listener"]);
+    for (const line of ["tests 1", "fail 1", "cancelled 0"]) assert.match(output, new RegExp(`ℹ ${line}\n`));
+  });
+
   it("pass where all are good, and counts are theirs alone", async () => {
     const names = ["one", "two", "three"];
     for (const name of names) write(name, `${good(name)} it("alone", () => {});`);
