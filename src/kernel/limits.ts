@@ -857,6 +857,11 @@ export const HEALTH_CHECK_TIMEOUT_MS = 2000;
  */
 export const MAX_INGRESS_OF_ONE_APP = 256;
 export const MAX_INGRESS = 1024;
+/** A piece of an app's answer, such as a chunk, that counts as small: passing it on costs about as much as a large one. */
+export const SMALL_PIECE_BYTES = 64;
+/** Small pieces in the answers of all apps of one parent with its sub-organizations: per second, and at once. */
+export const SMALL_PIECES_PER_SECOND = 16_384;
+export const MAX_SMALL_PIECES_AT_ONCE = 65_536;
 /** How long an app may be silent while it answers a forwarded request. */
 export const INGRESS_TIMEOUT_MS = MINUTE_MS;
 /** Vaults in the catalog of earn. */

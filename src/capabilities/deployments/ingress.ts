@@ -10,9 +10,19 @@ import { isIPv4 } from "node:net";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { FairShares } from "../../kernel/fair-shares.ts";
 import { networkOf, siteOf } from "../../kernel/ip-address.ts";
-import { INGRESS_TIMEOUT_MS, MAX_INGRESS, MAX_INGRESS_OF_ONE_APP, MAX_INTERIM_ANSWERS } from "../../kernel/limits.ts";
+import {
+  INGRESS_TIMEOUT_MS,
+  MAX_INGRESS,
+  MAX_INGRESS_OF_ONE_APP,
+  MAX_INTERIM_ANSWERS,
+  MAX_RATE_BUCKETS,
+  MAX_SMALL_PIECES_AT_ONCE,
+  SMALL_PIECE_BYTES,
+  SMALL_PIECES_PER_SECOND,
+} from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { msToReceive } from "../../kernel/pace.ts";
+import { TokenBuckets } from "../../kernel/token-buckets.ts";
 import type { Runner } from "../../runner/runner.ts";
 import type { Database } from "../../storage/database.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -23,6 +33,8 @@ export interface IngressOptions {
   /** The parent domain of the apps' domains. */
   domain: string;
   log: Logger;
+  /** A monotonic clock, in milliseconds. Default: that of this process. */
+  elapsed?: () => number;
 }
 
 /** Headers that concern a single connection and are not forwarded (RFC 9110 section 7.6.1). */
@@ -44,11 +56,15 @@ export class Ingress {
   readonly #ofApps = new Map<string, SharesOfClients>();
   readonly #ofClients = new SharesOfClients(MAX_INGRESS);
   readonly #ofOrganizations = new FairShares(MAX_INGRESS);
+  readonly #smallPieces: TokenBuckets;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
   #turn = 0;
 
   constructor(options: IngressOptions) {
     this.#options = options;
+    const { elapsed = () => performance.now() } = options;
+    const rate = { perSecond: SMALL_PIECES_PER_SECOND, burst: MAX_SMALL_PIECES_AT_ONCE };
+    this.#smallPieces = new TokenBuckets(rate, MAX_RATE_BUCKETS, elapsed);
     this.#host = new RegExp(`^app-(${ID})\\.${options.domain.replaceAll(".", "\\.")}(?::[0-9]+)?$`, "i");
   }
 
@@ -99,7 +115,8 @@ export class Ingress {
     // If the client has disconnected meanwhile, nothing would end a request that starts now.
     if (answer.destroyed) return;
     if (!live) return refuse(answer, 404, "there is no such app, or it has no live deployment");
-    const leave = this.#ofOrganizations.take(rootIdOf({ id: live.organization_id, parentId: live.parent_id }));
+    const rootId = rootIdOf({ id: live.organization_id, parentId: live.parent_id });
+    const leave = this.#ofOrganizations.take(rootId);
     if (!leave) return refuse(answer, 503, "too many requests are on their way to the apps of this organization");
     answer.once("close", leave);
     const ready = (runner.replicasOf(live.id) ?? []).filter(({ isReady, address }) => isReady && isIPv4(address));
@@ -125,6 +142,7 @@ export class Ingress {
       const { statusCode = 0 } = response;
       // The parser accepts any three digits as a status. Lower ones are not final.
       if (statusCode < FIRST_FINAL_STATUS) return outgoing.destroy(new Error(`its status is ${statusCode}`));
+      this.#boundPieces(response, rootId, () => outgoing.destroy(new Error("it answers in too many small pieces")));
       answer.writeHead(statusCode, withoutHops(response.headers));
       response.pipe(answer);
       endWhereNobodyReads(response, answer);
@@ -138,6 +156,21 @@ export class Ingress {
     outgoing.on("close", () => refuse(answer, 502, "the app did not answer"));
     answer.once("close", () => outgoing.destroy());
     incoming.pipe(outgoing);
+  }
+
+  /** Counts small pieces where the parser passes them on, which it also does while nobody reads them. */
+  #boundPieces(response: IncomingMessage, rootId: string, leave: () => void): void {
+    const push = response.push.bind(response);
+    let isLeft = false;
+    response.push = (piece: Buffer | null) => {
+      if (piece === null || piece.length >= SMALL_PIECE_BYTES) return !isLeft && push(piece);
+      // What had arrived already is still parsed.
+      if (isLeft) return false;
+      if (this.#smallPieces.take(rootId, 1) === 0) return push(piece);
+      isLeft = true;
+      leave();
+      return false;
+    };
   }
 }
 
