@@ -17,6 +17,7 @@ it("finds what only exists in a private network, in any place of a text", () => 
 });
 
 it("leaves what everybody can know, and numbers that are no addresses", () => {
-  const text = "550 5.1.1 mx.example.com[93.184.216.34]:25 [2606:2800:220:1::1] says no: 4.7.0 12:30:45 999.1.1.1 internal";
+  const text =
+    "550 5.1.1 mx.example.com[93.184.216.34]:25 [2606:2800:220:1::1] says no: 4.7.0 12:30:45 999.1.1.1 internal";
   assert.deepEqual(insideAddressesIn(text), []);
 });

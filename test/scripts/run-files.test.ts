@@ -70,11 +70,15 @@ async function runFiles(
   options: readonly string[] = [],
 ): Promise<Outcome> {
   const { NODE_TEST_CONTEXT: _, KEYSTEAD_TEST_PACKAGES: __, ...env } = process.env;
-  const child = spawn(process.execPath, [RUN_FILES, ...options, ...names.map((name) => join(folder, `${name}.test.ts`))], {
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // In one process, so that each comes after all others.
-    env: { ...env, KEYSTEAD_TEST_AT_ONCE: "1", ...more },
-  });
+  const child = spawn(
+    process.execPath,
+    [RUN_FILES, ...options, ...names.map((name) => join(folder, `${name}.test.ts`))],
+    {
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      // In one process, so that each comes after all others.
+      env: { ...env, KEYSTEAD_TEST_AT_ONCE: "1", ...more },
+    },
+  );
   let failed: string[] | undefined;
   child.on("message", (message: { failed: string[] }) => {
     failed = message.failed;

@@ -83,7 +83,10 @@ export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
         const messageId = idInReply(reply) ?? identity.messageId;
         return { result: "accepted", identity: { ...identity, messageId }, reply };
       } catch (error) {
-        return { identity, ...refusalOf((signal.aborted ? signal.reason : error) as SmtpError, secrets, nameOf(server)) };
+        return {
+          identity,
+          ...refusalOf((signal.aborted ? signal.reason : error) as SmtpError, secrets, nameOf(server)),
+        };
       } finally {
         bounds.end();
       }
