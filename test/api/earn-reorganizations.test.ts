@@ -309,7 +309,7 @@ for (const engine of oneEngine("postgres")) {
         const receipt = (await node.call("eth_getTransactionReceipt", there.deployTxHash)) as Json;
         assert.equal(receipt.status, "0x1");
         front.when(held, "pass on");
-        await until(async () => (await status()).status === "FAILED", "the deployment to have failed", 60_000);
+        await until(async () => (await status()).status === "FAILED", "the deployment to have failed");
         assert.match((await status()).error, new RegExp(`${world.token.address}.*${other.token.address}`, "i"));
       } finally {
         await node.call("anvil_setCode", vault.address, code);
