@@ -24,6 +24,7 @@ export class Report {
   readonly durations = new Map<string, number>();
   readonly #begunAt = performance.now();
   readonly #files: ReadonlySet<string>;
+  readonly #areChosen: boolean;
   readonly #failed = new Set<string>();
   readonly #ended = new Set<string>();
   /** By process or file: what it has said of the file that it runs. */
@@ -32,8 +33,10 @@ export class Report {
   readonly #exits = new Map<string, string>();
   readonly #counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 };
 
-  constructor(files: readonly string[]) {
+  /** @param areChosen whether only some tests of each file are run, and of some files perhaps none, of which nothing is told */
+  constructor(files: readonly string[], { areChosen = false } = {}) {
     this.#files = new Set(files);
+    this.#areChosen = areChosen;
   }
 
   /** Files with a test that failed, or that failed as a whole. */
@@ -86,6 +89,7 @@ export class Report {
       if (!isFinished) this.#fail(file, `the process ended while this file ran${exit ? `: ${exit}` : ""}`);
       else if (error !== undefined && !this.#failed.has(file))
         this.#fail(file, `an error that nobody caught came up while this file ran: ${error}`);
+      else if (this.#areChosen) this.#ended.add(file);
     }
     const isExplained = taken.some(({ file }) => this.#failed.has(file));
     if (exit !== undefined && !isExplained) {

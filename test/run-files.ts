@@ -122,7 +122,8 @@ const { KEYSTEAD_TEST_PACKAGES: packages } = process.env;
 if (packages !== undefined) execArgv.unshift(packages);
 execArgv.unshift(`--import=${new URL("support/no-promise-hooks.js", import.meta.url).href}`);
 
-const report = new Report(files);
+const areChosen = execArgv.some((argument) => /^--test-(?:name-pattern|skip-pattern|only)\b/.test(argument));
+const report = new Report(files, { areChosen });
 report.events.compose(spec).pipe(process.stdout);
 
 // A file that is alone has nobody to share with.

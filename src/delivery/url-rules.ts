@@ -17,6 +17,9 @@ const MAX_HOSTNAME_LENGTH = 253;
  */
 const LOCAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$/;
 
+/** @param name in lowercase */
+export const isLocalName = (name: string): boolean => LOCAL_NAME.test(name);
+
 /**
  * Checks a URL that an organization asks the service to call. `problem` continues a sentence that begins with the field's name ("must use
  * https"). The returned URL is the WHATWG URL: its host is lowercase, in IDNA ASCII form, and canonical if it is an address. Always connect
@@ -65,7 +68,7 @@ function problemOfHost(hostname: string, policy: OutboundPolicy): string | undef
     return "must have a valid host name";
   }
   if (policy.allowPrivateNetworks) return undefined;
-  if (labels.length === 1 || LOCAL_NAME.test(hostname)) return "must have a public host name";
+  if (labels.length === 1 || isLocalName(hostname)) return "must have a public host name";
   return undefined;
 }
 

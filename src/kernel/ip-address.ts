@@ -68,18 +68,25 @@ export function isWithin(address: IpAddress, cidr: Cidr): boolean {
 
 /** Bits of an IPv6 address that identify the network of one customer or household. Anybody can have any number of addresses within it. */
 const NETWORK_PREFIX = 64;
+/** Bits of an IPv6 address that identify a customer who has many networks: providers hand out blocks of this size, some for the asking. */
+const SITE_PREFIX = 48;
 
 /**
  * The key under which a client's address is counted: an IPv4 address itself, or the network of an IPv6 address. Any other text is returned
  * unchanged.
  */
-export function networkOf(text: string): string {
+export const networkOf = (text: string): string => blockOf(text, NETWORK_PREFIX);
+
+/** The same for whoever may have many networks: an IPv4 address itself, or the site of an IPv6 address. */
+export const siteOf = (text: string): string => blockOf(text, SITE_PREFIX);
+
+function blockOf(text: string, prefix: number): string {
   if (!text.includes(":")) return text;
   const address = parseIpAddress(text.replace(/%.*$/, ""));
   if (!address) return text;
   if (address.family === 4) return formatIpAddress(address);
-  const beyond = BigInt(WIDTH[6] - NETWORK_PREFIX);
-  return formatCidr({ family: 6, bits: (address.bits >> beyond) << beyond, prefix: NETWORK_PREFIX });
+  const beyond = BigInt(WIDTH[6] - prefix);
+  return formatCidr({ family: 6, bits: (address.bits >> beyond) << beyond, prefix });
 }
 
 const isMapped = (bits: bigint): boolean => bits >> 32n === MAPPED;

@@ -490,6 +490,13 @@ export const MAX_WEBHOOK_LANES = 96;
  * `MAX_CONNECTIONS_PER_HOST`.
  */
 export const MAX_WEBHOOK_LANES_BELOW_ONE_PARENT = 24;
+/** Lanes of mail that one process runs at a time: connections to the mail server. A parent with its sub-organizations has four lanes. */
+export const MAX_MAIL_LANES = 16;
+/** Those of them whose last attempt took `SLOW_MAIL_MS` or longer, of all parents and of one. */
+export const MAX_SLOW_MAIL_LANES = 8;
+export const MAX_SLOW_MAIL_LANES_OF_ONE_PARENT = 2;
+/** An attempt to send a mail that takes this long counts as slow. Mail servers usually answer within a second. */
+export const SLOW_MAIL_MS = 5000;
 /** How long an unused outbound connection is kept. Many receivers close theirs after five seconds. */
 export const IDLE_CONNECTION_MS = 4000;
 
@@ -791,9 +798,12 @@ export const MAX_TVC_DEPLOYMENTS_EVER = 10_000;
 export const MAX_PULL_SECRET_BYTES = 16 * 1024;
 /** How long all reads from an image's registry together may take, and how long a read waits for its turn. */
 export const IMAGE_TIMEOUT_MS = MINUTE_MS;
-/** Images that are read at one time, for one parent with its sub-organizations and in total. */
+/**
+ * Images that are read at one time, for one parent with its sub-organizations and in total. A read whose registry is slow takes a connection and
+ * the disk for one layer.
+ */
 export const MAX_IMAGE_READS_OF_ONE_ORGANIZATION = 2;
-export const MAX_IMAGE_READS = 8;
+export const MAX_IMAGE_READS = 24;
 /** Reads of images in flight and waiting, for one parent with its sub-organizations. Further ones are refused. */
 export const MAX_WAITING_IMAGE_READS = 32;
 /** Bytes in an image's manifest. */
@@ -847,6 +857,11 @@ export const HEALTH_CHECK_TIMEOUT_MS = 2000;
  */
 export const MAX_INGRESS_OF_ONE_APP = 256;
 export const MAX_INGRESS = 1024;
+/** A piece of an app's answer, such as a chunk, that counts as small: passing it on costs about as much as a large one. */
+export const SMALL_PIECE_BYTES = 64;
+/** Small pieces in the answers of all apps of one parent with its sub-organizations: per second, and at once. */
+export const SMALL_PIECES_PER_SECOND = 16_384;
+export const MAX_SMALL_PIECES_AT_ONCE = 65_536;
 /** How long an app may be silent while it answers a forwarded request. */
 export const INGRESS_TIMEOUT_MS = MINUTE_MS;
 /** Vaults in the catalog of earn. */

@@ -33,3 +33,29 @@ it("receipts are not asked for any further once one cannot be had", async () => 
   for (let turns = 0; turns < 20; turns++) await setImmediate();
   assert.equal(asked.length, 2, "one for each of those that ask");
 });
+
+it("blob gas is a part of the fee of transactions with blobs alone", async () => {
+  const blockHash = word(1);
+  const place = (index: number) => ({ blockHash, transactionIndex: `0x${index}`, hash: word(10 + index) });
+  const from = `0x${"aa".repeat(20)}`;
+  const transactions = [0, 1].map((index) => ({ ...place(index), from, to: from }));
+  const block = { number: "0x7", timestamp: "0x1", hash: blockHash, parentHash: word(2), gasUsed: "0x6", transactions };
+  const receipts = ["0x2", "0x3"].map((type, index) => ({
+    blockHash,
+    transactionHash: word(10 + index),
+    type,
+    gasUsed: "0x3",
+    cumulativeGasUsed: `0x${3 * (index + 1)}`,
+    effectiveGasPrice: "0x5",
+    blobGasUsed: "0x20000",
+    blobGasPrice: "0x1",
+    logs: [],
+  }));
+  const call: EvmNodes["call"] = async (_chain, { method, read }) =>
+    read({ result: method === "eth_getBlockByNumber" ? block : receipts }, String) ?? assert.fail("not understood");
+  const read = await blockAt({ call } as EvmNodes, "eip155:10", 7, { traces: false });
+  assert.deepEqual(
+    read?.transactions.map(({ fee }) => fee),
+    [15n, 15n + 0x20000n],
+  );
+});

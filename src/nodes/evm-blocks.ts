@@ -249,10 +249,18 @@ function receiptIn(one: Members, offeredGasPrice: bigint): Receipt | undefined {
   const contractAddress = addressIn(one.contractAddress) ?? null;
   const feeToken = addressIn(one.feeToken) ?? null;
   const execution = gas * gasPrice;
-  const more = rollupFeesIn(one) + (integerIn(one.blobGasUsed) ?? 0n) * (integerIn(one.blobGasPrice) ?? 0n);
+  const more = rollupFeesIn(one) + blobFeeIn(one);
   const fee = feeToken === null ? execution + more : (execution + ATTODOLLARS_PER_UNIT - 1n) / ATTODOLLARS_PER_UNIT;
   const tokenTransfers = one.logs.flatMap((log) => tokenTransferIn(membersOf(log)) ?? []);
   return { succeeded: one.status !== "0x0", contractAddress, fee, feeToken, tokenTransfers };
+}
+
+/** The type of transactions that carry blobs. */
+const WITH_BLOBS = "0x3";
+
+/** What a transaction paid for its blobs. Since the upgrade Jovian of the OP stack, `blobGasUsed` of others is the size of their data. */
+function blobFeeIn({ type, blobGasUsed, blobGasPrice }: Members): bigint {
+  return type === WITH_BLOBS ? (integerIn(blobGasUsed) ?? 0n) * (integerIn(blobGasPrice) ?? 0n) : 0n;
 }
 
 /** The transfer in a token's log. Undefined for any other log, and for a transfer of zero, which anybody can make on behalf of anybody. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { encodeFunctionData, parseTransaction } from "viem";
+import { encodeFunctionData, keccak256, parseTransaction } from "viem";
 import { DEPLOYMENT_PROXY } from "../../src/chains/evm/create2.ts";
 import { type Anvil, EARN_CHAIN_ID, startAnvil } from "../support/anvil.ts";
 import { EARN_CHAIN, earnEntry } from "../support/chain.ts";
@@ -285,6 +285,36 @@ for (const engine of oneEngine("postgres")) {
       const [before, seen] = [await row(), looks()];
       await until(() => looks() > seen + 2, "more looks");
       assert.deepEqual(await row(), before);
+    });
+
+    it("has failed to deploy a wrapper where its vault has another asset in the block that counts", async () => {
+      const other = await newEarnWorld(node);
+      const double = await deployContract(node, other.maker, "HostileVault", other.token.address);
+      const [code, others] = await Promise.all(
+        [vault, double].map(({ address }) => node.call("eth_getCode", address, "latest")),
+      );
+      const { deployRequestId } = await server.root.result("earn_deploy_wrapper", { ...terms, clientFeeBps: "3" });
+      const status = async (): Promise<Json> => server.root.read("get_earn_deploy_status", { deployRequestId });
+      const there = await earnEnded(server.root, "get_earn_deploy_status", { deployRequestId });
+      assert.equal(there.status, "COMPLETED", JSON.stringify(there));
+      const sent = front.calls.filter(({ method }) => method === "eth_sendRawTransaction");
+      const signed = sent.find(({ params: [raw] }) => keccak256(raw as `0x${string}`) === there.deployTxHash);
+      const { blockNumber } = (await node.call("eth_getTransactionReceipt", there.deployTxHash)) as Json;
+      const held = "eth_blockNumber";
+      front.when(held, { error: { code: -32_603, message: "away" } });
+      await node.call("anvil_rollback", Number(await node.call("eth_blockNumber")) - Number(blockNumber) + 1);
+      await node.call("anvil_setCode", vault.address, others);
+      try {
+        await node.call("eth_sendRawTransaction", signed?.params[0]);
+        const receipt = (await node.call("eth_getTransactionReceipt", there.deployTxHash)) as Json;
+        assert.equal(receipt.status, "0x1");
+        front.when(held, "pass on");
+        await until(async () => (await status()).status === "FAILED", "the deployment to have failed");
+        assert.match((await status()).error, new RegExp(`${world.token.address}.*${other.token.address}`, "i"));
+      } finally {
+        await node.call("anvil_setCode", vault.address, code);
+        front.when(held, "pass on");
+      }
     });
 
     /** Has nodes refuse what goes to this address until it has FAILED; resolves to what they refused, the newest last. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import PostalMime from "postal-mime";
@@ -292,6 +293,31 @@ for (const engine of engines) {
     });
   });
 }
+
+describe("a mail server that takes no mail", () => {
+  it("is the operator's concern: the bounce of a mail does not tell what it says", async (t) => {
+    let ahead = 0;
+    const away = createServer((socket) => {
+      socket.on("error", () => {});
+      // The mail expires during this attempt.
+      ahead = HOUR_MS;
+      socket.end("421 4.3.2 the user keys is locked out of mx[10.1.2.3]\r\n");
+    });
+    await new Promise<void>((resolve) => away.listen(0, "127.0.0.1", resolve));
+    t.after(() => away.close());
+    const { port } = away.address() as AddressInfo;
+    const settings = { KEYSTEAD_SMTP_URL: `smtp://127.0.0.1:${port}`, KEYSTEAD_MAIL_FROM: "keys@service.example" };
+    const server = await startTestServer("sqlite", { clock: () => Date.now() + ahead, settings });
+    t.after(() => server.close());
+    await askForMail(server, { to: "ada@example.com" });
+    const events = async () =>
+      (await server.root.query("list_email_events", { email: "ada@example.com" })).body.emailEvents;
+    await until(async () => (await events()).length === 1, "the bounce");
+    const { diagnosticCode } = (await events())[0].details;
+    assert.equal(diagnosticCode, "the mail server could not be reached, or did not accept mail");
+    assert.match(server.log(), /locked out of mx\[10\.1\.2\.3\]/);
+  });
+});
 
 describe("a server that nothing was set for", () => {
   it("writes mail and text messages into the outbox, complete files alone", async () => {

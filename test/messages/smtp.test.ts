@@ -139,6 +139,19 @@ describe("mail over SMTP", () => {
     server.refuseRecipients(undefined);
   });
 
+  it("says what a server says of a mail, without the operator's network", async () => {
+    const text = "4.4.1 mx.corp.internal[10.1.2.3] and mx.example.com[93.184.216.34], asked by 127.0.0.1, say no";
+    const shown = "4.4.1 ***[***] and mx.example.com[93.184.216.34], asked by ***, say no";
+    for (const code of [451, 550]) {
+      server.refuseRecipients({ code, text });
+      const { outcome } = await send(mail());
+      const { diagnosticCode, reason } = outcome as { diagnosticCode?: string; reason?: string };
+      assert.equal(diagnosticCode, `${code} ${shown}`);
+      assert.equal(reason, code === 451 ? `${code} ${text}` : undefined);
+    }
+    server.refuseRecipients(undefined);
+  });
+
   it("has the password of the mail server in no reason", async () => {
     const password = "opens-the-mail";
     const asking = createServer((socket) => {

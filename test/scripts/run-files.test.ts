@@ -63,13 +63,22 @@ interface Outcome {
 }
 
 /** Runs files of a folder, in the order of their names. */
-async function runFiles(folder: string, names: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Outcome> {
+async function runFiles(
+  folder: string,
+  names: readonly string[],
+  more: NodeJS.ProcessEnv = {},
+  options: readonly string[] = [],
+): Promise<Outcome> {
   const { NODE_TEST_CONTEXT: _, KEYSTEAD_TEST_PACKAGES: __, ...env } = process.env;
-  const child = spawn(process.execPath, [RUN_FILES, ...names.map((name) => join(folder, `${name}.test.ts`))], {
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // In one process, so that each comes after all others.
-    env: { ...env, KEYSTEAD_TEST_AT_ONCE: "1", ...more },
-  });
+  const child = spawn(
+    process.execPath,
+    [RUN_FILES, ...options, ...names.map((name) => join(folder, `${name}.test.ts`))],
+    {
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      // In one process, so that each comes after all others.
+      env: { ...env, KEYSTEAD_TEST_AT_ONCE: "1", ...more },
+    },
+  );
   let failed: string[] | undefined;
   child.on("message", (message: { failed: string[] }) => {
     failed = message.failed;
@@ -144,12 +153,46 @@ describe("test files that take turns in a process", () => {
     assert.deepEqual([failed, readFileSync(found, "utf8")], [["leaves-a-server"], "closed"], output);
   });
 
+  it("end where a test of theirs fails before it closes what it listens with, and connections to it", async () => {
+    const support = JSON.stringify(new URL("../support/end-of-file.ts", import.meta.url).href);
+    write(
+      "leaves-a-listener",
+      `import ${support};
+      import { connect, createServer } from "node:net";
+      it("fails", async () => {
+        const server = createServer();
+        await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+        const accepted = new Promise((resolve) => server.once("connection", resolve));
+        connect(server.address().port, "127.0.0.1");
+        await accepted;
+        assert.fail("before it closes it");
+      });`,
+    );
+    const { failed, output } = await runFiles(folder, ["leaves-a-listener"], {
+      KEYSTEAD_TEST_HANGS_AFTER_MS: String(HANGS_AFTER_MS),
+    });
+    assert.deepEqual(failed, ["leaves-a-listener"]);
+    for (const line of ["tests 1", "fail 1", "cancelled 0"]) assert.match(output, new RegExp(`ℹ ${line}\n`));
+  });
+
   it("pass where all are good, and counts are theirs alone", async () => {
     const names = ["one", "two", "three"];
     for (const name of names) write(name, `${good(name)} it("alone", () => {});`);
     const { status, output, failed } = await runFiles(folder, names);
     assert.deepEqual([status, failed], [0, []], output);
     for (const line of ["tests 6", "suites 3", "pass 6", "fail 0"]) assert.match(output, new RegExp(`ℹ ${line}\n`));
+  });
+
+  it("pass without a test of the name that is asked for, but not if they cannot be loaded", async () => {
+    const options = ["--test-name-pattern=is asked for"];
+    write("not-asked-for", good("something else"));
+    write("asked-for", 'describe("suite", () => { it("is asked for", () => {}); });');
+    const { status, output, failed } = await runFiles(folder, ["asked-for", "not-asked-for"], {}, options);
+    assert.deepEqual([status, failed], [0, []], output);
+    for (const line of ["tests 1", "pass 1", "fail 0"]) assert.match(output, new RegExp(`ℹ ${line}\n`));
+    write("not-loaded", 'throw new Error("lost at load");');
+    const { failed: lost } = await runFiles(folder, ["asked-for", "not-loaded"], {}, options);
+    assert.deepEqual(lost, ["not-loaded"]);
   });
 
   it("have what comes before and after all tests of a file in that file, one file after the other", async () => {

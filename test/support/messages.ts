@@ -15,11 +15,12 @@ interface Asking {
 export async function askForMail(
   server: TestServer,
   mail: Partial<MailContent> & { to: string } & Asking,
+  /** Its last digit decides on the lane. */
+  id = newId(),
 ): Promise<string> {
   const { organizationId = server.credentials.organizationId, now = Date.now(), expiresAt, ...content } = mail;
   const { database, signer } = server.opened;
   const sealed = await sealMail({ read: database.read, signer }, { kind: "otp", secret: "K7Q4Z9XW2", ...content });
-  const id = newId();
   await database.transact(organizationId, (tx) =>
     queueMail(tx, {
       id,

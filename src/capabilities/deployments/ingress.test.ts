@@ -4,7 +4,13 @@ import { createServer, type RequestListener, request, type Server } from "node:h
 import { type AddressInfo, connect, createServer as createRawServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { newId } from "../../kernel/ids.ts";
-import { MAX_INGRESS, MAX_INGRESS_OF_ONE_APP, MAX_INTERIM_ANSWERS } from "../../kernel/limits.ts";
+import {
+  MAX_INGRESS,
+  MAX_INGRESS_OF_ONE_APP,
+  MAX_INTERIM_ANSWERS,
+  MAX_SMALL_PIECES_AT_ONCE,
+  SMALL_PIECES_PER_SECOND,
+} from "../../kernel/limits.ts";
 import { createLogger } from "../../kernel/log.ts";
 import { nextTurn } from "../../kernel/next-turn.ts";
 import { msToReceive } from "../../kernel/pace.ts";
@@ -29,13 +35,16 @@ function ingressTo(
   t: TestContext,
   port: number,
   ownerOf: (appId: string) => { organization_id: string; parent_id: string | null } = () => OWNER,
+  elapsed?: () => number,
 ): Ingress {
   const all = async ({ parameters }: Query) => [
     { id: "deployment", public_ingress_port: port, ...ownerOf(String(parameters[0])) },
   ];
   const read = { kind: "sqlite", all } as unknown as Reader;
   const runner = { replicasOf: () => [{ isReady: true, address: "127.0.0.1" }] as never };
-  const ingress = new Ingress({ database: { read }, runner, domain: "apps.example", log: createLogger("silent") });
+  const clock = elapsed && { elapsed };
+  const log = createLogger("silent");
+  const ingress = new Ingress({ database: { read }, runner, domain: "apps.example", log, ...clock });
   t.after(() => ingress.close());
   return ingress;
 }
@@ -155,6 +164,13 @@ describe("requests that an app does not answer", () => {
     assert.equal(await send(1, () => ({ from: "192.0.2.1", appId: newId() })), 1);
   });
 
+  it("of many networks of one IPv6 site leave as many for others as they take", async (t) => {
+    const send = await startSilent(t);
+    const half = MAX_INGRESS_OF_ONE_APP / 2;
+    assert.equal(await send(half + 2, (index) => ({ from: `2001:db8:1:${index.toString(16)}::1` })), half);
+    assert.equal(await send(1, () => ({ from: "2001:db8:2::1" })), 1);
+  });
+
   it("of one parent's apps leave as many for those of others as they take", async (t) => {
     const others = newId();
     const below = newId();
@@ -202,4 +218,47 @@ it("an app that sends interim answers without an end is left", async (t) => {
   };
   assert.equal(await statusOf("/"), 200);
   assert.equal(await statusOf("/more"), 502);
+});
+
+it("answers of one parent's apps in too many small pieces are ended, and those of others are not", async (t) => {
+  const small = "1\r\nx\r\n";
+  const app = createRawServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      const [, count] = /^GET \/(\d+) /.exec(String(data)) ?? [];
+      // Pieces that are not small count as none.
+      const large = `40\r\n${"y".repeat(64)}\r\n`.repeat(100);
+      socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+      socket.write(`${small.repeat(Number(count))}${large}0\r\n\r\n`);
+    });
+  });
+  await new Promise<void>((resolve) => app.listen(0, "127.0.0.1", resolve));
+  t.after(() => app.close());
+  const others = newId();
+  let now = 0;
+  const ownerOf = (appId: string) => (appId === others ? { organization_id: "another", parent_id: null } : OWNER);
+  const ingress = ingressTo(t, (app.address() as AddressInfo).port, ownerOf, () => now);
+  const own = await listening(t, (incoming, answer) => ingress.pass(incoming, answer, "192.0.2.1"));
+  /** The length of a whole answer; undefined for one that is cut off. */
+  const lengthOf = async (count: number, appId = APP): Promise<number | undefined> => {
+    const headers = { host: `app-${appId}.apps.example` };
+    const sent = request({ port: own, host: "127.0.0.1", path: `/${count}`, agent: false, headers });
+    let length = 0;
+    return new Promise((resolve) => {
+      sent.once("error", () => resolve(undefined)).end();
+      sent.once("response", (answer) => {
+        answer.on("data", (bytes: Buffer) => {
+          length += bytes.length;
+        });
+        answer.once("end", () => resolve(length)).once("error", () => resolve(undefined));
+      });
+    });
+  };
+  const large = 100 * 64;
+  assert.equal(await lengthOf(MAX_SMALL_PIECES_AT_ONCE - 1), MAX_SMALL_PIECES_AT_ONCE - 1 + large);
+  assert.equal(await lengthOf(2), undefined);
+  assert.equal(await lengthOf(0), large);
+  assert.equal(await lengthOf(2, others), 2 + large);
+  now += 1000;
+  assert.equal(await lengthOf(SMALL_PIECES_PER_SECOND), SMALL_PIECES_PER_SECOND + large);
 });

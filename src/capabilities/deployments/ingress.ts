@@ -9,10 +9,20 @@ import {
 import { isIPv4 } from "node:net";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { FairShares } from "../../kernel/fair-shares.ts";
-import { networkOf } from "../../kernel/ip-address.ts";
-import { INGRESS_TIMEOUT_MS, MAX_INGRESS, MAX_INGRESS_OF_ONE_APP, MAX_INTERIM_ANSWERS } from "../../kernel/limits.ts";
+import { networkOf, siteOf } from "../../kernel/ip-address.ts";
+import {
+  INGRESS_TIMEOUT_MS,
+  MAX_INGRESS,
+  MAX_INGRESS_OF_ONE_APP,
+  MAX_INTERIM_ANSWERS,
+  MAX_RATE_BUCKETS,
+  MAX_SMALL_PIECES_AT_ONCE,
+  SMALL_PIECE_BYTES,
+  SMALL_PIECES_PER_SECOND,
+} from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { msToReceive } from "../../kernel/pace.ts";
+import { TokenBuckets } from "../../kernel/token-buckets.ts";
 import type { Runner } from "../../runner/runner.ts";
 import type { Database } from "../../storage/database.ts";
 import { prepared } from "../../storage/prepared.ts";
@@ -23,6 +33,8 @@ export interface IngressOptions {
   /** The parent domain of the apps' domains. */
   domain: string;
   log: Logger;
+  /** A monotonic clock, in milliseconds. Default: that of this process. */
+  elapsed?: () => number;
 }
 
 /** Headers that concern a single connection and are not forwarded (RFC 9110 section 7.6.1). */
@@ -36,19 +48,23 @@ const ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
 /**
  * Forwards requests for an app's domain to the ready replicas of its live deployment, round-robin. The slots of an app are shared among the
- * addresses of its clients; all slots are shared among the addresses of clients, and among parents with their sub-organizations.
+ * addresses of its clients, and so are all slots; the latter also among parents with their sub-organizations.
  */
 export class Ingress {
   readonly #options: IngressOptions;
   readonly #host: RegExp;
-  readonly #ofApps = new Map<string, FairShares>();
-  readonly #ofAddresses = new FairShares(MAX_INGRESS);
+  readonly #ofApps = new Map<string, SharesOfClients>();
+  readonly #ofClients = new SharesOfClients(MAX_INGRESS);
   readonly #ofOrganizations = new FairShares(MAX_INGRESS);
+  readonly #smallPieces: TokenBuckets;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
   #turn = 0;
 
   constructor(options: IngressOptions) {
     this.#options = options;
+    const { elapsed = () => performance.now() } = options;
+    const rate = { perSecond: SMALL_PIECES_PER_SECOND, burst: MAX_SMALL_PIECES_AT_ONCE };
+    this.#smallPieces = new TokenBuckets(rate, MAX_RATE_BUCKETS, elapsed);
     this.#host = new RegExp(`^app-(${ID})\\.${options.domain.replaceAll(".", "\\.")}(?::[0-9]+)?$`, "i");
   }
 
@@ -61,7 +77,7 @@ export class Ingress {
   pass(incoming: IncomingMessage, answer: ServerResponse, remoteAddress: string | undefined): void {
     const [, appId = ""] = this.#host.exec(incoming.headers.host ?? "") ?? [];
     const id = appId.toLowerCase();
-    if (!this.#enter(id, networkOf(remoteAddress ?? ""), answer)) {
+    if (!this.#enter(id, remoteAddress ?? "", answer)) {
       refuse(answer, 503, "too many requests to this app are in progress");
       return;
     }
@@ -76,10 +92,10 @@ export class Ingress {
   }
 
   /** Whether the request gets its slots, which it holds until it is answered. */
-  #enter(appId: string, network: string, answer: ServerResponse): boolean {
-    const ofApp = this.#ofApps.get(appId) ?? new FairShares(MAX_INGRESS_OF_ONE_APP);
-    const leaveApp = ofApp.take(network);
-    const leave = leaveApp && this.#ofAddresses.take(network);
+  #enter(appId: string, address: string, answer: ServerResponse): boolean {
+    const ofApp = this.#ofApps.get(appId) ?? new SharesOfClients(MAX_INGRESS_OF_ONE_APP);
+    const leaveApp = ofApp.take(address);
+    const leave = leaveApp && this.#ofClients.take(address);
     if (!leave) {
       leaveApp?.();
       return false;
@@ -99,7 +115,8 @@ export class Ingress {
     // If the client has disconnected meanwhile, nothing would end a request that starts now.
     if (answer.destroyed) return;
     if (!live) return refuse(answer, 404, "there is no such app, or it has no live deployment");
-    const leave = this.#ofOrganizations.take(rootIdOf({ id: live.organization_id, parentId: live.parent_id }));
+    const rootId = rootIdOf({ id: live.organization_id, parentId: live.parent_id });
+    const leave = this.#ofOrganizations.take(rootId);
     if (!leave) return refuse(answer, 503, "too many requests are on their way to the apps of this organization");
     answer.once("close", leave);
     const ready = (runner.replicasOf(live.id) ?? []).filter(({ isReady, address }) => isReady && isIPv4(address));
@@ -125,6 +142,7 @@ export class Ingress {
       const { statusCode = 0 } = response;
       // The parser accepts any three digits as a status. Lower ones are not final.
       if (statusCode < FIRST_FINAL_STATUS) return outgoing.destroy(new Error(`its status is ${statusCode}`));
+      this.#boundPieces(response, rootId, () => outgoing.destroy(new Error("it answers in too many small pieces")));
       answer.writeHead(statusCode, withoutHops(response.headers));
       response.pipe(answer);
       endWhereNobodyReads(response, answer);
@@ -138,6 +156,49 @@ export class Ingress {
     outgoing.on("close", () => refuse(answer, 502, "the app did not answer"));
     answer.once("close", () => outgoing.destroy());
     incoming.pipe(outgoing);
+  }
+
+  /** Counts small pieces where the parser passes them on, which it also does while nobody reads them. */
+  #boundPieces(response: IncomingMessage, rootId: string, leave: () => void): void {
+    const push = response.push.bind(response);
+    let isLeft = false;
+    response.push = (piece: Buffer | null) => {
+      if (piece === null || piece.length >= SMALL_PIECE_BYTES) return !isLeft && push(piece);
+      // What had arrived already is still parsed.
+      if (isLeft) return false;
+      if (this.#smallPieces.take(rootId, 1) === 0) return push(piece);
+      isLeft = true;
+      leave();
+      return false;
+    };
+  }
+}
+
+/** Slots that are shared among the addresses of clients, and among those who have many IPv6 networks. */
+class SharesOfClients {
+  readonly #ofNetworks: FairShares;
+  readonly #ofSites: FairShares;
+
+  constructor(slots: number) {
+    this.#ofNetworks = new FairShares(slots);
+    this.#ofSites = new FairShares(slots);
+  }
+
+  get isUnused(): boolean {
+    return this.#ofNetworks.isUnused;
+  }
+
+  /** A function that gives the slot back; undefined if the address gets none. */
+  take(address: string): (() => void) | undefined {
+    const leaveSite = this.#ofSites.take(siteOf(address));
+    const leaveNetwork = leaveSite && this.#ofNetworks.take(networkOf(address));
+    if (leaveNetwork)
+      return () => {
+        leaveNetwork();
+        leaveSite();
+      };
+    leaveSite?.();
+    return undefined;
   }
 }
 

@@ -75,7 +75,7 @@ async function newEndOf(
   request: EarnRequest,
   outcome: Ended,
 ): Promise<End | "known"> {
-  if (isKnown(request, outcome) && (await isCounted(looking, wrapper, request))) return "known";
+  if (isKnown(request, outcome) && (await isUpToDate(looking, wrapper, request))) return "known";
   const found = await endOf(looking.evm, wrapper, request, outcome);
   return isStored(request, found.end) && !found.counting && !found.isUnread ? "known" : found;
 }
@@ -91,11 +91,13 @@ const isSuccess = ({ status, error }: Ended): boolean => status === "INCLUDED" &
 const hashOf = (outcome: Ended): string => ("hash" in outcome ? outcome.hash : "");
 
 /**
- * Whether the totals include a request whose end is stored. After a reorganization, a full withdrawal may have left another amount, and requests
- * that were counted with that amount may have been included after it.
+ * Whether what the chain says of a request whose end is stored is stored too. After a reorganization, a vault may have had another asset when its
+ * wrapper was deployed; a full withdrawal may have left another amount, and requests that were counted with that amount may have been included
+ * after it.
  */
-async function isCounted({ read, evm }: Looking, { chain }: Wrapper, request: EarnRequest): Promise<boolean> {
+async function isUpToDate({ read, evm }: Looking, { chain }: Wrapper, request: EarnRequest): Promise<boolean> {
   const { status, kind, booked, transactionHash } = request;
+  if (kind === "DEPLOY") return status !== "COMPLETED";
   if (status !== "COMPLETED" || (kind !== "DEPOSIT" && kind !== "WITHDRAW")) return true;
   if (booked?.readAt) {
     if (await findNextOfAll(read, request)) return true;

@@ -1,5 +1,7 @@
 import { Type } from "typebox";
-import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
+import { rootIdOf } from "../../engine/identity/organizations.ts";
+import { type JobContext, type JobResult, job, moveLane } from "../../engine/jobs/jobs.ts";
+import { SLOW_MAIL_MS } from "../../kernel/limits.ts";
 import type { MailIdentity, MailMessage, MailOutcome } from "../../providers/mail/mailer.ts";
 import { fillAll } from "../../providers/templates/render.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -7,7 +9,7 @@ import { prepared } from "../../storage/prepared.ts";
 import { nextAttempt } from "./attempts.ts";
 import { type EventDetails, type EventType, recordEvent } from "./events.ts";
 import { MailContent, mailFacts } from "./model.ts";
-import { QueuedMessage, SEND_MAIL } from "./store.ts";
+import { mailGateOf, messageLaneOf, QueuedMessage, SEND_MAIL } from "./store.ts";
 
 /** Sends a mail: renders it, hands it to a mail server, and records events. */
 
@@ -35,16 +37,40 @@ export const sendMail = job({
     const message = await rendered(context);
     if ("problem" in message) return dropped(context, `the template ${message.problem}`);
     const outcome = await context.mailer.send(message);
-    switch (outcome.result) {
-      case "accepted":
-        return accepted(context, outcome, { startedAt, queuedAt: mail.created_at });
-      case "bounced":
-        return bounced(context, outcome.identity, "Permanent", outcome.diagnosticCode);
-      case "deferred":
-        return deferred(context, outcome.reason);
-    }
+    const result = resultOf(context, outcome, { startedAt, queuedAt: mail.created_at });
+    return withGate(result, context.payload, mail.parent_id, { isSlow: clock() - startedAt >= SLOW_MAIL_MS });
   },
 });
+
+function resultOf(context: Context, outcome: MailOutcome, times: { startedAt: number; queuedAt: number }): JobResult {
+  switch (outcome.result) {
+    case "accepted":
+      return accepted(context, outcome, times);
+    case "bounced":
+      return bounced(context, outcome.identity, "Permanent", outcome.diagnosticCode);
+    case "deferred":
+      return deferred(context, outcome);
+  }
+}
+
+/** Moves the lane, with the outcome, between the workers of slow and those of other lanes. */
+function withGate(
+  { record, ...result }: JobResult,
+  { organizationId, id }: QueuedMessage,
+  parentId: string | null,
+  { isSlow }: { isSlow: boolean },
+): JobResult {
+  const rootId = rootIdOf({ id: organizationId, parentId });
+  const lane = messageLaneOf(SEND_MAIL, rootId, id);
+  const gate = mailGateOf(rootId, { isSlow });
+  return {
+    ...result,
+    async record(tx) {
+      await moveLane(tx, { lane, gate });
+      await record?.(tx);
+    },
+  };
+}
 
 async function rendered({ payload, secret, mailTemplates }: Context): Promise<MailMessage | { problem: string }> {
   const { kind, to, customization } = secret;
@@ -103,14 +129,20 @@ const dropped = (context: Context, reason: string): JobResult =>
     reason,
   );
 
+/** What is shown of a failure that is the operator's concern. */
+const UNREACHED = "the mail server could not be reached, or did not accept mail";
+
 const senderIn = ({ sender }: Pick<MailContent, "sender">) => (sender === undefined ? {} : { sender });
 
-function deferred(context: Context, reason: string): JobResult {
+function deferred(
+  context: Context,
+  { reason, diagnosticCode = UNREACHED }: Extract<MailOutcome, { result: "deferred" }>,
+): JobResult {
   const { payload, attempts, clock, log } = context;
   const { id: mailId, expiresAt } = payload;
   const now = clock();
-  if (now >= expiresAt) return dropped(context, reason);
   log.info({ mailId, attempts: attempts + 1, reason }, "a mail has not been accepted yet");
+  if (now >= expiresAt) return dropped(context, diagnosticCode);
   return { next: nextAttempt({ attempts, expiresAt, now }), reason };
 }
 
@@ -134,7 +166,7 @@ const selectMail = prepared<{ organizationId: string; id: string }>()((db, { org
   db
     .selectFrom("mails")
     .innerJoin("organizations", "organizations.id", "mails.organization_id")
-    .select(["mails.message_id", "mails.created_at"])
+    .select(["mails.message_id", "mails.created_at", "organizations.parent_id"])
     .where("mails.organization_id", "=", organizationId)
     .where("mails.id", "=", id)
     .where("organizations.deleted_at", "is", null),

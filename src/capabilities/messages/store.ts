@@ -1,10 +1,16 @@
 import { type Static, Type } from "typebox";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
+import { type Gates, gatesOf } from "../../engine/jobs/gates.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import { type SealedSecret, sealJobSecret } from "../../engine/jobs/sealed-secrets.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { AskedSigner } from "../../engine/services.ts";
-import { MAX_MESSAGE_LIFETIME_MS } from "../../kernel/limits.ts";
+import {
+  MAX_MAIL_LANES,
+  MAX_MESSAGE_LIFETIME_MS,
+  MAX_SLOW_MAIL_LANES,
+  MAX_SLOW_MAIL_LANES_OF_ONE_PARENT,
+} from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import type { MailContent, SmsContent } from "./model.ts";
 
@@ -70,12 +76,13 @@ export async function queueMail(tx: Transactor, { mail, ...queued }: Queued & { 
     .insertInto("mails")
     .values({ organization_id: organization.id, id, to_address: mail.to, message_id: null, created_at: now })
     .execute();
-  await queue(tx, SEND_MAIL, { ...queued, sealed: mail.sealed });
+  const gate = mailGateOf(rootIdOf(organization), { isSlow: false });
+  await queue(tx, SEND_MAIL, { ...queued, sealed: mail.sealed, gate });
 }
 
 /** Queues a text message in the transaction of the activity. */
 export const queueSms = (tx: Transactor, { sms, ...queued }: Queued & { sms: SealedSms }): Promise<void> =>
-  queue(tx, SEND_SMS, { ...queued, sealed: sms.sealed });
+  queue(tx, SEND_SMS, { ...queued, sealed: sms.sealed, gate: `message:${SEND_SMS}` });
 
 /**
  * The number of lanes for the messages of one kind of an organization and its sub-organizations. A slow recipient delays only those in its lane,
@@ -83,14 +90,28 @@ export const queueSms = (tx: Transactor, { sms, ...queued }: Queued & { sms: Sea
  */
 const LANES = 4;
 
+/** The last digits of an id are random. */
+export const messageLaneOf = (kind: string, rootId: string, id: string): string =>
+  `${kind}:${rootId}:${Number.parseInt(id.slice(-1), 16) % LANES}`;
+
+/**
+ * The limits on workers for the mails of a lane. A mail server may take its time with some recipients, for example if it asks their server
+ * first. Lanes whose last attempt was slow have additional limits, so that they delay the mail of other parents once at most. The prefix keeps
+ * the gates distinct from hosts, which are the gates of webhooks.
+ */
+export function mailGateOf(rootId: string, { isSlow }: { isSlow: boolean }): Gates {
+  const all = { name: `message:${SEND_MAIL}`, lanes: MAX_MAIL_LANES };
+  if (!isSlow) return gatesOf(all);
+  const slow = { name: "slow-mail", lanes: MAX_SLOW_MAIL_LANES };
+  return gatesOf(all, slow, { name: `slow-mail:${rootId}`, lanes: MAX_SLOW_MAIL_LANES_OF_ONE_PARENT });
+}
+
 async function queue(
   tx: Transactor,
   kind: string,
-  { organization, expiresAt, isForNobody, now, id, sealed }: Queued & { sealed: SealedSecret },
+  { organization, expiresAt, isForNobody, now, id, sealed, gate }: Queued & { sealed: SealedSecret; gate: Gates },
 ): Promise<void> {
   const organizationId = organization.id;
-  // The last digits of an id are random.
-  const line = Number.parseInt(id.slice(-1), 16) % LANES;
   await enqueue(tx, {
     kind,
     payload: {
@@ -100,9 +121,8 @@ async function queue(
       ...(isForNobody ? { isForNobody } : {}),
     },
     secret: sealed,
-    lane: `${kind}:${rootIdOf(organization)}:${line}`,
-    // The prefix keeps this gate distinct from hosts, which are the gates of webhooks.
-    gate: `message:${kind}`,
+    lane: messageLaneOf(kind, rootIdOf(organization), id),
+    gate,
     organizationId,
     runAt: now,
     now,

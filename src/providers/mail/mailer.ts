@@ -1,4 +1,6 @@
+import { insideAddressesIn } from "../../delivery/inside-addresses.ts";
 import { withoutSecrets } from "../../kernel/without-secrets.ts";
+
 /** The interface of mail senders. */
 
 export interface MailMessage {
@@ -36,8 +38,11 @@ export type MailOutcome =
   | { result: "accepted"; identity: MailIdentity; reply: string }
   /** The mail can never be delivered: the server rejected it (5xx), or the address is invalid. */
   | { result: "bounced"; identity: MailIdentity; diagnosticCode: string }
-  /** A temporary failure: 4xx, no answer, no connection, or wrong settings. `reason` is for the operator. */
-  | { result: "deferred"; identity: MailIdentity; reason: string };
+  /**
+   * A temporary failure: 4xx, no answer, no connection, or wrong settings. `reason` is for the operator; `diagnosticCode` is what the server says
+   * of this mail, if it says anything, for whoever asked for it.
+   */
+  | { result: "deferred"; identity: MailIdentity; reason: string; diagnosticCode?: string };
 
 export interface Mailer {
   /** Whether acceptance by the server counts as delivery. Otherwise the delivery is reported separately. */
@@ -49,6 +54,10 @@ export interface Mailer {
   /** Aborts open attempts and refuses further ones. */
   close(): Promise<void>;
 }
+
+/** Text of a mail server for whoever asked for the mail: also without addresses and names of the operator's network. */
+export const shownReply = (text: string, secrets: readonly string[]): string =>
+  printableLine(text, [...secrets, ...insideAddressesIn(text)]);
 
 /** The diagnostic code for an invalid address, which is not sent to any server. */
 export const INVALID_ADDRESS = "553 5.1.3 the address is not valid";

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { formsOf, inBase64 } from "../../kernel/without-secrets.ts";
 import { composed, identityOf } from "./compose.ts";
-import { INVALID_ADDRESS, type Mailer, printableLine } from "./mailer.ts";
+import { INVALID_ADDRESS, type Mailer, printableLine, shownReply } from "./mailer.ts";
 import { isMailbox, type SenderRules } from "./sender.ts";
 
 /** A mail server, as its URL describes it. */
@@ -79,11 +79,14 @@ export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
       try {
         const transport = await transportTo(server, deadlines, bounds.socket);
         const { response } = await transport.sendMail({ ...composed(message, rules), signal });
-        const reply = printableLine(response, secrets);
+        const reply = shownReply(response, [...secrets, ...nameOf(server)]);
         const messageId = idInReply(reply) ?? identity.messageId;
         return { result: "accepted", identity: { ...identity, messageId }, reply };
       } catch (error) {
-        return { identity, ...refusalOf((signal.aborted ? signal.reason : error) as SmtpError, secrets) };
+        return {
+          identity,
+          ...refusalOf((signal.aborted ? signal.reason : error) as SmtpError, secrets, nameOf(server)),
+        };
       } finally {
         bounds.end();
       }
@@ -167,13 +170,18 @@ type SmtpError = Error & { code?: string; responseCode?: number; permanent?: boo
  * The server's permanent rejection of this mail. Undefined for problems that say nothing about it: no connection, a failed login, an
  * invalid reply.
  */
-function refusalOf({ code, permanent, response, message }: SmtpError, secrets: readonly string[]) {
+function refusalOf({ code, permanent, response, message }: SmtpError, secrets: readonly string[], names: string[]) {
   const isAboutMail = code === "EENVELOPE" || code === "EMESSAGE";
-  if (isAboutMail && permanent === true && response !== undefined) {
-    return { result: "bounced", diagnosticCode: printableLine(response, secrets) } as const;
-  }
-  return { result: "deferred", reason: printableLine(response ?? message, secrets) } as const;
+  const reason = printableLine(response ?? message, secrets);
+  if (!isAboutMail || response === undefined) return { result: "deferred", reason } as const;
+  const diagnosticCode = shownReply(response, [...secrets, ...names]);
+  return permanent === true
+    ? ({ result: "bounced", diagnosticCode } as const)
+    : ({ result: "deferred", reason, diagnosticCode } as const);
 }
+
+/** The name of the mail server, unless it is a word that occurs in replies, such as `mail`. */
+const nameOf = ({ host }: SmtpServer): string[] => (/[.:]/.test(host) ? [host] : []);
 
 // Amazon SES replies `250 Ok <id>`, Postfix `250 2.0.0 Ok: queued as <id>`, Exim `250 OK id=<id>`.
 const REPLY_ID = /^250[ -](?:2\.\d\.\d )?(?:OK:? )?(?:queued as |id=)?([\w.-]{6,128})$/i;

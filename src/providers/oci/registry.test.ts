@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { syncBuiltinESMExports } from "node:module";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createSilent, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -14,7 +15,7 @@ import { cpuOf, longestHold } from "../../../test/support/loop-hold.ts";
 import { digestOf, pushImage, type RegistryOfTests, registryOfTests, tarOf } from "../../../test/support/registry.ts";
 import { until } from "../../../test/support/until.ts";
 import { createOutboundClient, type OutboundClient } from "../../delivery/outbound.ts";
-import { MAX_IMAGE_READS } from "../../kernel/limits.ts";
+import { MAX_CONNECTIONS_PER_HOST } from "../../kernel/limits.ts";
 import { parseImageReference } from "./reference.ts";
 import { createImages, type Images } from "./registry.ts";
 import { normalPath } from "./tar.ts";
@@ -300,13 +301,34 @@ describe("images", () => {
     });
     const { byDigest: reference, digest } = stopped;
     const path = "/usr/bin/app";
-    const others = Array.from({ length: MAX_IMAGE_READS - 1 }, (_, index) =>
+    const others = Array.from({ length: MAX_CONNECTIONS_PER_HOST - 1 }, (_, index) =>
       assert.rejects(images.readFile({ reference, digest, path }, `organization ${index}`), /connection/),
     );
-    await until(() => hanging.length === MAX_IMAGE_READS - 1, "the others to wait");
+    await until(() => hanging.length === MAX_CONNECTIONS_PER_HOST - 1, "the others to wait");
     assert.deepEqual(await read(pushed), program);
     for (const response of hanging) response.destroy();
     await Promise.all(others);
+  });
+
+  it("are read for others while the registries of ten organizations do not answer", async (t) => {
+    const pushed = await pushImage([[entry]]);
+    const open: Socket[] = [];
+    const hanging: Promise<void>[] = [];
+    t.after(() => {
+      for (const socket of open) socket.destroy();
+      return Promise.all(hanging);
+    });
+    for (let number = 1; number <= 10; number++) {
+      const silent = createSilent((socket) => void open.push(socket.on("error", () => {})));
+      // At an address of its own, which counts as a host.
+      const host = `127.0.2.${number}`;
+      await once(silent.listen(0, host), "listening");
+      t.after(() => silent.close());
+      const image = `${host}:${(silent.address() as AddressInfo).port}/app`;
+      for (const _ of ["one", "two"]) hanging.push(assert.rejects(images.resolve(image, `organization ${number}`)));
+    }
+    await until(() => open.length === hanging.length, "all of them to hang");
+    assert.deepEqual(await read(pushed), program);
   });
 
   it("are refused where unpacking them takes much memory", async () => {
