@@ -66,8 +66,10 @@ export function parseSmtpUrl(text: string): { server: SmtpServer } | { problem: 
 export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
   const { server, rules, acceptanceIsDelivery, deadlines = DEADLINES } = options;
   const closing = new AbortController();
+  let problem: string | undefined;
   return {
     acceptanceIsDelivery,
+    problem: () => problem,
     close: async () => closing.abort(new Error("it was given up because this service is stopping")),
     identify: (message) => identityOf(message, rules),
     async send(message) {
@@ -79,11 +81,15 @@ export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
       try {
         const transport = await transportTo(server, deadlines, bounds.socket);
         const { response } = await transport.sendMail({ ...composed(message, rules), signal });
+        problem = undefined;
         const reply = printableLine(response, secrets);
         const messageId = idInReply(reply) ?? identity.messageId;
         return { result: "accepted", identity: { ...identity, messageId }, reply };
       } catch (error) {
-        return { identity, ...refusalOf((signal.aborted ? signal.reason : error) as SmtpError, secrets) };
+        const failure = (signal.aborted ? signal.reason : error) as SmtpError;
+        const refusal = refusalOf(failure, secrets);
+        if (!closing.signal.aborted) problem = isAboutMail(failure) ? undefined : refusal.reason;
+        return { identity, ...refusal };
       } finally {
         bounds.end();
       }
@@ -167,13 +173,16 @@ type SmtpError = Error & { code?: string; responseCode?: number; permanent?: boo
  * The server's permanent rejection of this mail. Undefined for problems that say nothing about it: no connection, a failed login, an
  * invalid reply.
  */
-function refusalOf({ code, permanent, response, message }: SmtpError, secrets: readonly string[]) {
-  const isAboutMail = code === "EENVELOPE" || code === "EMESSAGE";
-  if (isAboutMail && permanent === true && response !== undefined) {
+function refusalOf(error: SmtpError, secrets: readonly string[]) {
+  const { permanent, response, message } = error;
+  if (isAboutMail(error) && permanent === true && response !== undefined) {
     return { result: "bounced", diagnosticCode: printableLine(response, secrets) } as const;
   }
   return { result: "deferred", reason: printableLine(response ?? message, secrets) } as const;
 }
+
+/** Whether the server answered that it does not take this mail, or not now. */
+const isAboutMail = ({ code }: SmtpError): boolean => code === "EENVELOPE" || code === "EMESSAGE";
 
 // Amazon SES replies `250 Ok <id>`, Postfix `250 2.0.0 Ok: queued as <id>`, Exim `250 OK id=<id>`.
 const REPLY_ID = /^250[ -](?:2\.\d\.\d )?(?:OK:? )?(?:queued as |id=)?([\w.-]{6,128})$/i;
