@@ -10,6 +10,8 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   ORGANIZATION_ID_MALFORMED: "Use the `organizationId` from the credentials or from `whoami`; it is a UUID.",
   ROUTE_NOT_FOUND:
     "Check the path and the method: every operation is a `POST`. See the list of [operations](operations.md).",
+  ROUTE_MISTAKEN:
+    "Send the request with the method and to the path that the message names. Set the client's base URL without a path and without a slash at its end.",
   STAMP_MISSING:
     "Stamp the body with an API key (`X-Stamp`) or a passkey (`X-Stamp-WebAuthn`); the published stampers do.",
   STAMP_AMBIGUOUS: "Send only one stamp.",

@@ -230,6 +230,27 @@ describe("an operation that any web page may call", () => {
     ]);
   });
 
+  it("is named to clients that have its method or the rest of its path wrong", async () => {
+    const messageOf = async (path: string, method: string) => {
+      const answer = await fetch(new URL(path, base), { method });
+      assert.equal(answer.status, 404);
+      return ((await answer.json()) as { message: string }).message;
+    };
+    const mistaken = [
+      ["GET", "/public/echo"],
+      ["PUT", "/public/echo"],
+      ["POST", "/public/echo/"],
+      ["POST", "/public/public/echo"],
+      ["POST", "/echo"],
+    ] as const;
+    for (const [method, path] of mistaken) {
+      assert.equal(await messageOf(path, method), `no such operation: ${method} ${path}; use POST /public/echo`);
+    }
+    assert.equal(await messageOf("/public/", "GET"), "no such operation: GET /public/");
+    const long = `/${"p".repeat(100)}/echo`;
+    assert.match(await messageOf(long, "POST"), /p…; use POST \/public\/echo$/);
+  });
+
   it("tells its clients to go where they are sent away", async () => {
     listener.sendAway();
     const answer = await fetch(`${base}echo`, { method: "POST", body: "{}" });

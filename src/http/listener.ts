@@ -215,6 +215,8 @@ class HttpListener implements Listener {
   readonly #echoedOriginBelow: string[] = [];
   /** Operations that any web page may call, by path. Most requests are for these, and they bypass Fastify. */
   readonly #operations = new Map<string, Route>();
+  /** The paths of these operations by their last segment, for clients that have the rest of a path or the method wrong. */
+  readonly #pathsByName = new Map<string, string>();
   readonly #elsewhere: Elsewhere | undefined;
   readonly #tracer: Tracer | undefined;
   readonly #app: FastifyInstance;
@@ -240,7 +242,10 @@ class HttpListener implements Listener {
     if (echoedOriginBelow !== undefined) this.#echoedOriginBelow.push(echoedOriginBelow);
     for (const route of routes) {
       const isForAll = anyOriginBelow !== undefined && route.path.startsWith(anyOriginBelow);
-      if (isForAll && route.method === "POST" && route.operation !== undefined) this.#operations.set(route.path, route);
+      if (isForAll && route.method === "POST" && route.operation !== undefined) {
+        this.#operations.set(route.path, route);
+        this.#pathsByName.set(lastSegment(route.path), route.path);
+      }
       this.#app.route({
         method: route.method,
         url: route.path,
@@ -287,7 +292,7 @@ class HttpListener implements Listener {
       routerOptions: { maxParamLength: 200 },
       // A path that Fastify's router cannot parse matches no operation. No hook runs for it.
       frameworkErrors: (_error, request, reply) =>
-        this.#begin(request, reply, (error = notFound(request)) => void this.#sendError(error, request, reply)),
+        this.#begin(request, reply, (error = this.#notFound(request)) => void this.#sendError(error, request, reply)),
     });
     app.decorateRequest("pass", null as never);
     app.addHook("preClose", async () => this.#drain(app.server));
@@ -398,10 +403,18 @@ class HttpListener implements Listener {
     if (this.#isDraining) {
       done(new KeysteadError("SHUTTING_DOWN", {}, []));
     } else if (request.is404) {
-      done(notFound(request));
+      done(this.#notFound(request));
     } else {
       done();
     }
+  }
+
+  #notFound(request: FastifyRequest): KeysteadError {
+    const { method } = request;
+    const path = printable(pathOf(request));
+    const expected = this.#pathsByName.get(lastSegment(pathOf(request)));
+    if (expected === undefined) return new KeysteadError("ROUTE_NOT_FOUND", { method, path }, []);
+    return new KeysteadError("ROUTE_MISTAKEN", { method, path, expected }, []);
   }
 
   /** @throws errors for which the route refuses the request */
@@ -574,8 +587,11 @@ const pathOf = ({ raw }: FastifyRequest): string => raw.url?.split("?", 1)[0] ??
 
 const originOf = ({ remoteAddress }: Pass): string => networkOf(remoteAddress ?? "");
 
-const notFound = (request: FastifyRequest): KeysteadError =>
-  new KeysteadError("ROUTE_NOT_FOUND", { method: request.method, path: printable(pathOf(request)) }, []);
+/** Without a slash at the end. */
+const lastSegment = (path: string): string => {
+  const end = path.endsWith("/") ? path.length - 1 : path.length;
+  return path.slice(path.lastIndexOf("/", end - 1) + 1, end);
+};
 
 /** If the client disconnects while its request is processed, its bytes are released immediately. */
 function holdUntilAnswered(pass: Pass, budget: ByteBudget, bytes: number): void {

@@ -16,8 +16,8 @@ export interface Readiness {
   /** The sinks of the audit stream, if any. `full`: the backlog has reached its bound. */
   audit?: Record<string, { status: "delivering" | "failing" | "full"; backlog: number }>;
   /**
-   * Warnings, by subject: sponsors' accounts that are low, by chain, the provider of `swaps`, audit sinks that accept nothing, and a failed
-   * scheduled backup. They do not affect readiness.
+   * Warnings, by subject: sponsors' accounts that are low, by chain, the provider of `swaps`, mail that cannot be sent, audit sinks that accept
+   * nothing, and a failed scheduled backup. They do not affect readiness.
    */
   warnings?: Record<string, string>;
   /** Since when and why an operator has stopped all changes. This does not affect readiness. */

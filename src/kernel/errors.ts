@@ -43,7 +43,7 @@ const table = {
   ORGANIZATION_ID_MALFORMED: [INVALID_ARGUMENT, "malformed organization ID provided", "INVALID_ORGANIZATION_ID"],
   TIMESTAMP_STALE: [
     INVALID_ARGUMENT,
-    "invalid request body: `timestampMs` is older than {maxAge}; stamp the request again with the current time",
+    "invalid request body: `timestampMs` is older than {maxAge}; stamp the request again with the current time, in milliseconds",
     "REQUEST_INVALID",
   ],
   TIMESTAMP_AHEAD: [
@@ -52,6 +52,7 @@ const table = {
     "REQUEST_INVALID",
   ],
   ROUTE_NOT_FOUND: [NOT_FOUND, "no such operation: {method} {path}", "REQUEST_INVALID"],
+  ROUTE_MISTAKEN: [NOT_FOUND, "no such operation: {method} {path}; use POST {expected}", "REQUEST_INVALID"],
 
   // Who is asking. The SDKs match "could not find public key in organization or its parent organization" and
   // "Unauthenticated desc = expired api key publicKey" to notice that a session ended.

@@ -398,6 +398,8 @@ export const HEALTH_DEADLINE_MS = 600;
 export const HEALTH_LIFETIME_MS = 250;
 /** How long `keystead doctor` waits for a connection to the database, and for each answer of the database. */
 export const INSPECTION_DEADLINE_MS = 5_000;
+/** The largest SQLite file that `keystead doctor` reads whole to look for damage. */
+export const MAX_EXAMINED_FILE_BYTES = 1024 ** 3;
 /** How long `keystead doctor` waits for each step of a mail server, a node or the public URL. */
 export const DOCTOR_STEP_MS = 15_000;
 /** How long each check of `keystead doctor` may take as a whole. */

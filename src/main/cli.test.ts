@@ -39,6 +39,21 @@ test("the version is told without a module of the server, nor one that checks se
   assert.deepEqual(await loadedBy("--version"), new Set(["commander", "main", "storage", "kernel"]));
 });
 
+test("a mistyped command is the first of few lines, and one without its arguments shows how it is used", async () => {
+  const refusalOf = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [KEYSTEAD, ...args]).then(
+      () => assert.fail("it was run"),
+      ({ code, stderr }: { code: number; stderr: string }) => [code, stderr] as const,
+    );
+  const [code, stderr] = await refusalOf("statsu");
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^error: unknown command 'statsu'\n\(Did you mean status\?\)\n+"keystead --help" lists the commands\.\n$/,
+  );
+  assert.match((await refusalOf("call"))[1], /^error: missing required argument 'operation'\n\nUsage: keystead call /);
+});
+
 test("a command that reads the settings loads neither a database nor what a server sends and encrypts with", async () => {
   const loaded = await loadedBy("status");
   assert.ok(loaded.has("typebox"), "the settings are read");

@@ -111,8 +111,11 @@ withConfig(jobs.command("list").description("List jobs as JSON, by default the d
     if (state !== "dead" && state !== "waiting") throw new StartProblem("--state must be dead or waiting");
     if (!/^[1-9][0-9]{0,4}$/.test(limit)) throw new StartProblem("--limit must be a number from 1 to 99999");
     const { listJobs } = await import("../engine/jobs/admin.ts");
-    const found = await withDatabase(await readConfig(file), ({ read }) => listJobs(read, state, Number(limit)));
-    printJson(found);
+    const most = Number(limit);
+    const found = await withDatabase(await readConfig(file), ({ read }) => listJobs(read, state, most + 1));
+    printJson(found.slice(0, most));
+    if (found.length > most)
+      warn(`there are more ${state} jobs than the ${most} that are listed; --limit lists up to 99999`);
   });
 
 withConfig(
@@ -441,6 +444,9 @@ function prettyIfJson(text: string): string {
     return readableText(text);
   }
 }
+
+// The list of commands is so long that a mistyped one could scroll out of sight above it. The commands show their own help, which is short.
+program.showHelpAfterError('"keystead --help" lists the commands.');
 
 // An error on stderr cannot be reported anywhere.
 process.stderr.on("error", () => {});

@@ -56,9 +56,12 @@ interface Part<State> {
 
 function databasePart(health: Health): Part<Readiness["database"]> {
   if (health.state === "ready") return health;
-  const consequence =
-    health.state === "unwritable" ? "reads work, but changes get 503" : "every request that needs it gets 503";
-  return { state: health.state, reason: `the database ${health.reason}; ${consequence}` };
+  return { state: health.state, reason: `the database ${health.reason}; ${consequenceOf(health)}` };
+}
+
+function consequenceOf({ state, isPartial }: Exclude<Health, { state: "ready" }>): string {
+  if (state === "unwritable") return "reads work, but changes get 503";
+  return isPartial ? "requests that need the damaged part get 503" : "every request that needs it gets 503";
 }
 
 function signerPart({ state, problem }: Pick<Opened["signer"], "state" | "problem">): Part<Readiness["signer"]> {
@@ -119,6 +122,14 @@ export const withSwaps = (readiness: () => Promise<Readiness>, swaps: Services["
     const problem = swaps?.problem();
     return problem === undefined ? undefined : `${swaps?.provider} is not available: ${problem}`;
   });
+
+/** Adds a warning if the last mail could not be sent and not because of the mail. Names no host: anybody may read it. */
+export const withMail = (readiness: () => Promise<Readiness>, mailer: Services["mailer"]) =>
+  withWarning(readiness, "mail", () =>
+    mailer.problem() === undefined
+      ? undefined
+      : "the last mail could not be sent, and is retried until it expires; the log and `keystead doctor` say why",
+  );
 
 /** Adds a warning if the last scheduled backup failed. */
 export const withBackups = (

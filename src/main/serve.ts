@@ -67,7 +67,15 @@ import { type Opened, openInstallation } from "./open.ts";
 import { warnOfFewOpenFiles } from "./open-files.ts";
 import { isOfPrivateNetwork } from "./operator-url.ts";
 import { Presence, shownMaintenance } from "./presence.ts";
-import { createReadiness, untilTold, withBackups, withChains, withMaintenance, withSwaps } from "./readiness.ts";
+import {
+  createReadiness,
+  untilTold,
+  withBackups,
+  withChains,
+  withMail,
+  withMaintenance,
+  withSwaps,
+} from "./readiness.ts";
 import { RootKeyFollower } from "./root-key/follower.ts";
 import { withSponsors } from "./sponsor-funds.ts";
 import { swapService } from "./swap-settings.ts";
@@ -260,7 +268,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     });
     const told = () => (isStopping ? "stop" : presence.isDraining ? "drain" : undefined);
     const withSinks = audit ? withAudit(withFunds, audit) : withFunds;
-    const withOthers = withBackups(withSwaps(withSinks, services.swaps), backups);
+    const withOthers = withBackups(withMail(withSwaps(withSinks, services.swaps), services.mailer), backups);
     const readiness = withMaintenance(
       untilTold(withOthers, told),
       () => presence.maintenance && shownMaintenance(presence.maintenance),

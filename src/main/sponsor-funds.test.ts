@@ -40,7 +40,7 @@ describe("a sponsor on Solana is warned of before its sends fail", () => {
       };
       has(least - 1n);
       await until(async () => (await readiness()).warnings !== undefined, "the warning");
-      const warning = `the sponsor ${ADDRESS} has ${least - 1n} lamports: send it more`;
+      const warning = `the sponsor ${ADDRESS} has ${least - 1n} lamports: send it more, or sponsored transactions fail`;
       assert.deepEqual(await readiness(), { ...READY, warnings: { [CLUSTER]: warning } });
       has(least);
       await until(async () => (await readiness()).warnings === undefined, "the warning to go");

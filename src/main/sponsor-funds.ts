@@ -43,7 +43,7 @@ export function withSponsors(
     else
       warnings.set(
         chain,
-        `the sponsor ${address} has ${balance} ${isSolana(chain) ? "lamports" : "wei"}: send it more`,
+        `the sponsor ${address} has ${balance} ${isSolana(chain) ? "lamports" : "wei"}: send it more, or sponsored transactions fail`,
       );
   };
   const leastOf = (chain: Chain): bigint => {

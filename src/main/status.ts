@@ -21,6 +21,8 @@ export type Status =
       /** By part; empty if all parts are ready. */
       reasons: Record<string, string>;
       warnings: Record<string, string>;
+      /** The chains and their nodes. */
+      chains: NonNullable<Readiness["chains"]>;
       /** Since when changes are refused, and why. */
       maintenance: string | undefined;
       /** The sinks of the audit stream. */
@@ -88,7 +90,7 @@ function readinessIn(text: string): Readiness | undefined {
 }
 
 function statusFrom(
-  { status, reasons = {}, warnings = {}, maintenance, audit = {} }: Readiness,
+  { status, reasons = {}, warnings = {}, chains = {}, maintenance, audit = {} }: Readiness,
   metrics: string,
 ): Status {
   const startedAt = sampleIn(metrics, "keystead_process_start_time_seconds");
@@ -99,6 +101,7 @@ function statusFrom(
     uptimeSeconds: startedAt === undefined ? undefined : Math.max(0, Math.floor(Date.now() / 1000 - startedAt)),
     reasons,
     warnings,
+    chains,
     maintenance,
     audit,
     newestBackup:
@@ -133,6 +136,7 @@ export function describeStatus(status: Status): string {
     uptimeSeconds,
     reasons,
     warnings,
+    chains,
     maintenance,
     audit,
     newestBackup,
@@ -145,15 +149,26 @@ export function describeStatus(status: Status): string {
     ...(maintenance === undefined ? [] : [["maintenance", maintenance]]),
     ...Object.entries(reasons),
     ...Object.entries(warnings).map(([part, text]) => [`warning ${part}`, text]),
+    ...Object.entries(chains).flatMap(([chain, { status, nodes }]) =>
+      isWorthTelling(status) || nodes.some((node) => isWorthTelling(node.status))
+        ? [[`chain ${chain}`, `${status} (${nodes.map((node) => `${node.host} ${node.status}`).join(", ")})`]]
+        : [],
+    ),
     ...Object.entries(audit).map(([sink, { status, backlog }]) => [
       `audit ${sink}`,
       `${status}, ${backlog} lines waiting`,
     ]),
     ...(newestBackup === undefined ? [] : [["backup", backupLine(newestBackup)]]),
-    ["jobs", `${count(jobs.waiting)} waiting, ${count(jobs.dead)} dead`],
+    ["jobs", `${count(jobs.waiting)} waiting, ${count(jobs.dead)} dead${jobs.dead ? `; ${SHOW_DEAD_JOBS}` : ""}`],
   ];
   return lines.map(([name, text]) => `${name}: ${text}\n`).join("");
 }
+
+const SHOW_DEAD_JOBS =
+  "`keystead jobs list` shows the dead ones with the reasons, and `keystead jobs retry` runs them again";
+
+/** Nodes are not asked before they are needed, so `unchecked` says nothing about them. */
+const isWorthTelling = (status: string): boolean => status !== "ready" && status !== "unchecked";
 
 const backupLine = (newest: string | null): string =>
   newest === null ? "there is none yet" : `the newest is from ${newest}`;

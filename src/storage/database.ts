@@ -211,6 +211,7 @@ function databaseOnSqlite(connections: SqliteConnections): Database {
       await commits.run(undefined, (tx) => writeProbe(tx, { value: PROBE_FILLER.sqlite }));
     },
   });
+  for (const connection of [writer, connections.reader]) connection.onDamage = (failure) => check.noteDamage(failure);
   return {
     kind: "sqlite",
     read,

@@ -40,6 +40,10 @@ export const isLocked = (error: unknown): boolean =>
 export const isOfFile = (error: unknown): boolean =>
   [SQLITE_READONLY, SQLITE_IO].includes(sqliteCode((error ?? {}) as DriverError) ?? 0);
 
+/** Whether SQLite has read something from the file that no undamaged database contains. */
+export const isDamaged = (error: unknown): boolean =>
+  error instanceof DatabaseFailure && SQLITE_DAMAGED.includes(sqliteCode(error.cause as DriverError) ?? 0);
+
 /** Whether a write failed because there is no room left, reported by the database or by the system. */
 export function isOutOfRoom(error: unknown): boolean {
   const cause = (error instanceof DatabaseFailure ? error.cause : error) as DriverError;
@@ -93,6 +97,10 @@ export const SQLITE_FULL = 13;
 const SQLITE_LOCKED: readonly number[] = [5, 6];
 const SQLITE_READONLY = 8;
 const SQLITE_IO = 10;
+export const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+const SQLITE_DAMAGED: readonly number[] = [SQLITE_CORRUPT, SQLITE_NOTADB];
+const DAMAGED = "is in a file that is damaged: stop the server, keep a copy of the file, and restore the newest backup";
 const READ_ONLY = "is on a read-only disk: find out why, and mount it for writing";
 const NO_ROOM = /^(53100|ENOSPC|EDQUOT)$/;
 /** Where PostgreSQL opens, extends and writes the files of its tables, its log and its transactions. */
@@ -215,7 +223,7 @@ const rules: readonly Rule[] = [
     holds: sqlite([SQLITE_IO]),
   },
   { kind: "unavailable", reason: "is in a file that cannot be opened", holds: sqlite([14]) },
-  { kind: "unavailable", reason: "is in a file that is damaged", holds: sqlite([11, 26]) },
+  { kind: "unavailable", reason: DAMAGED, holds: sqlite(SQLITE_DAMAGED) },
 
   { kind: "bug", reason: "does not have the tables that this server started with", holds: coded(/^(42P01|3F000)$/) },
 ];

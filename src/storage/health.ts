@@ -1,8 +1,8 @@
 import { FAILED_WRITE_MS, HEALTH_DEADLINE_MS, HEALTH_LIFETIME_MS } from "../kernel/limits.ts";
 import { DatabaseFailure, translate } from "./failure.ts";
 
-/** `unwritable`: it answers reads but accepts no writes. The reason follows "the database". */
-export type Health = { state: "ready" } | { state: "unwritable" | "unavailable"; reason: string };
+/** `unwritable`: it answers reads but accepts no writes. The reason follows "the database". `isPartial`: much of it still works. */
+export type Health = { state: "ready" } | { state: "unwritable" | "unavailable"; reason: string; isPartial?: true };
 
 interface Probes {
   read: () => Promise<unknown>;
@@ -20,6 +20,7 @@ export class HealthCheck {
   #look: Promise<Health> | undefined;
   #found: { health: Health; at: number } | undefined;
   #failedWrite: { reason: string; at: number } | undefined;
+  #damage: string | undefined;
 
   constructor({ read, write }: Probes) {
     this.#read = new Probe(read, "did not answer in time");
@@ -41,6 +42,11 @@ export class HealthCheck {
     this.#failedWrite = { reason, at: performance.now() };
   }
 
+  /** Its file is damaged somewhere, which probes do not read, and which remains so as long as the file is open. */
+  noteDamage({ reason }: DatabaseFailure): void {
+    this.#damage = reason;
+  }
+
   async #lookNow(): Promise<Health> {
     const [unread, unwritten] = await Promise.all([this.#read.problem(), this.#write.problem()]);
     const health: Health =
@@ -48,7 +54,9 @@ export class HealthCheck {
         ? { state: "unavailable", reason: unread }
         : unwritten !== undefined
           ? { state: "unwritable", reason: unwritten }
-          : this.#recentlyFailed();
+          : this.#damage !== undefined
+            ? { state: "unavailable", reason: this.#damage, isPartial: true }
+            : this.#recentlyFailed();
     this.#found = { health, at: performance.now() };
     return health;
   }

@@ -4,6 +4,8 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it, mock } from "node:test";
+import { damageTable } from "../../test/support/damaged-sqlite.ts";
+import { until } from "../../test/support/until.ts";
 import { openDatabase } from "./database.ts";
 import type { Transactor } from "./engine.ts";
 import { DatabaseFailure } from "./failure.ts";
@@ -40,6 +42,28 @@ describe("a SQLite file", () => {
     const database = openDatabase({ url });
     await database.migrate();
     assert.deepEqual(modes("old.db"), ["old.db 640", "old.db-shm 640", "old.db-wal 640"]);
+    await database.close();
+  });
+
+  it("is known to be damaged from the first read of the damaged page on, however much else can be read", async () => {
+    const file = join(folder, "damaged.db");
+    const url = `sqlite:${file}`;
+    const whole = openDatabase({ url });
+    await whole.migrate();
+    await whole.close();
+    damageTable(file, "activities");
+    const database = openDatabase({ url });
+    assert.deepEqual(await database.health(), { state: "ready" });
+    await assert.rejects(database.read.selectFrom("activities").selectAll().execute(), DatabaseFailure);
+    const damaged = {
+      state: "unavailable",
+      reason: "is in a file that is damaged: stop the server, keep a copy of the file, and restore the newest backup",
+      isPartial: true,
+    };
+    await until(async () => (await database.health()).state !== "ready", "the next check");
+    assert.deepEqual(await database.health(), damaged);
+    assert.deepEqual(await database.read.selectFrom("users").select("id").execute(), []);
+    assert.deepEqual(await database.health(), damaged);
     await database.close();
   });
 

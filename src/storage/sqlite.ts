@@ -1,7 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { type CompiledQuery, type QueryResult, SelectQueryNode } from "kysely";
 import type { Connection } from "./engine.ts";
-import { isOfFile, translate } from "./failure.ts";
+import { type DatabaseFailure, isDamaged, isOfFile, translate } from "./failure.ts";
 import { createForOwner, isOnReadOnlyDisk } from "./sqlite-files.ts";
 
 const MAX_STATEMENTS = 512;
@@ -45,6 +45,8 @@ export class SqliteConnection implements Connection {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, Statement>();
   #written = 0;
+  /** Called with each failure that shows that the file is damaged. */
+  onDamage: (failure: DatabaseFailure) => void = () => {};
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -113,7 +115,9 @@ export class SqliteConnection implements Connection {
   }
 
   #failed(error: unknown): unknown {
-    return translateAt(this.#database.isOpen ? this.#database.location() : null, error);
+    const failure = translateAt(this.#database.isOpen ? this.#database.location() : null, error);
+    if (isDamaged(failure)) this.onDamage(failure as DatabaseFailure);
+    return failure;
   }
 
   /** For a single run of the statement. */

@@ -131,7 +131,9 @@ for (const engine of oneEngine("postgres")) {
           body = (await (await fetch(`${poor.baseUrl}/readyz`)).json()) as Json;
           return body.warnings !== undefined;
         }, "the warning");
-        assert.deepEqual(body.warnings, { [TEST_CLUSTER]: `the sponsor ${another} has 0 lamports: send it more` });
+        assert.deepEqual(body.warnings, {
+          [TEST_CLUSTER]: `the sponsor ${another} has 0 lamports: send it more, or sponsored transactions fail`,
+        });
         const from = await newAccount(SOL, poor.root);
         const id = await submit(built([transfer(from, newStranger().address, SOL)]), [from], {}, poor.root);
         assert.equal((await sendStatus(poor.root, id)).txStatus, "FAILED", "and it cannot pay");

@@ -73,7 +73,9 @@ for (const engine of engines) {
           body = (await answer.json()) as Json;
           return body.warnings !== undefined;
         }, "the warning");
-        assert.deepEqual(body.warnings, { [TEST_CHAIN]: `the sponsor ${another} has 0 wei: send it more` });
+        assert.deepEqual(body.warnings, {
+          [TEST_CHAIN]: `the sponsor ${another} has 0 wei: send it more, or sponsored transactions fail`,
+        });
       } finally {
         await poor.close();
       }

@@ -25,7 +25,9 @@ import { JobWorker, type JobWorkerOptions } from "../../src/engine/jobs/worker.t
 import { backOffMs } from "../../src/kernel/back-off.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { createLogger } from "../../src/kernel/log.ts";
+import { checkJobs } from "../../src/main/doctor/jobs.ts";
 import { type Database, openDatabase } from "../../src/storage/database.ts";
+import { openInspection } from "../../src/storage/inspection.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { engines, testPostgresUrl } from "../support/server.ts";
 import { runKeystead, temporaryFolder } from "../support/server-process.ts";
@@ -523,6 +525,17 @@ for (const engine of engines) {
         dead.map(({ lastError }) => lastError),
         ["for the operator", "for the operator"],
       );
+      const cut = await runKeystead(["jobs", "list", "--limit", "1"], settings);
+      assert.equal(JSON.parse(cut.stdout).length, 1);
+      assert.equal(
+        cut.stderr,
+        "keystead: there are more dead jobs than the 1 that are listed; --limit lists up to 99999\n",
+      );
+      const seen = openInspection(url);
+      const { state, text } = await seen.then(checkJobs);
+      assert.equal(state, "warn");
+      assert.match(text, /^\d+ jobs are dead: /);
+      await (await seen).close();
       const id = dead[0]?.id as string;
       const lanes = async (...args: string[]) => {
         const { code, stdout, stderr } = await runKeystead(["jobs", "lanes", ...args], settings);

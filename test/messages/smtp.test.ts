@@ -176,7 +176,29 @@ describe("mail over SMTP", () => {
   it("waits when nobody listens", async () => {
     const closed = await startMailServer();
     await closed.close();
-    assert.equal((await mailerOf(closed.url).send(mail())).result, "deferred");
+    const mailer = mailerOf(closed.url);
+    const outcome = await mailer.send(mail());
+    assert.equal(outcome.result, "deferred");
+    assert.equal(mailer.problem(), (outcome as { reason: string }).reason);
+  });
+
+  it("has a problem with the server from an attempt that it does not answer until one that it does, whatever the answer", async () => {
+    const mailer = mailerOf(server.url);
+    assert.equal(mailer.problem(), undefined);
+    const answers = [
+      undefined,
+      { code: 550, text: "5.1.1 no such user" },
+      { code: 451, text: "4.7.1 greylisted" },
+    ] as const;
+    for (const answer of answers) {
+      server.refuseRecipients("by silence");
+      await mailer.send(mail());
+      assert.notEqual(mailer.problem(), undefined);
+      server.refuseRecipients(answer);
+      await mailer.send(mail());
+      assert.equal(mailer.problem(), undefined);
+    }
+    server.refuseRecipients(undefined);
   });
 
   it("keeps a password from a server without TLS elsewhere, and takes a refused login for no bounce", async () => {

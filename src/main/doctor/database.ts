@@ -1,7 +1,8 @@
 import { MAINTENANCE, type Maintenance, shownReason } from "../../engine/maintenance.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { MAX_EXAMINED_FILE_BYTES } from "../../kernel/limits.ts";
 import { sqliteFileOf } from "../../storage/database.ts";
-import { DatabaseFailure, isLocked, isOutOfConnections } from "../../storage/failure.ts";
+import { DatabaseFailure, isDamaged, isLocked, isOutOfConnections, SQLITE_CORRUPT } from "../../storage/failure.ts";
 import { type Inspection, openInspection } from "../../storage/inspection.ts";
 import { UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../../storage/migrate.ts";
 import { type Config, StartProblem } from "../config.ts";
@@ -10,6 +11,7 @@ import { type RememberedRootKeys, rootKeysIn } from "../root-key/remembered.ts";
 import { version } from "../version.ts";
 import { checkClock } from "./clock.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
+import { checkJobs } from "./jobs.ts";
 import { checkPostgres, MORE_CONNECTIONS, POSTGRES_WRITES } from "./postgres.ts";
 import { hiddenBy, hiddenText } from "./reach.ts";
 import { checkWebhooks } from "./webhooks.ts";
@@ -42,15 +44,19 @@ export async function checkDatabase(config: Config, clock: Clock): Promise<Datab
     return await look(config, inspection, clock);
   } catch (error) {
     if (!(error instanceof DatabaseFailure)) throw error;
-    const remedy = isOutOfConnections(error.cause as Error)
-      ? MORE_CONNECTIONS
-      : "check DATABASE_URL and KEYSTEAD_DATA_DIR, and that the database is running";
-    const text = `the database ${error.reason}; ${remedy}`;
+    const text = isDamaged(error)
+      ? `the database ${error.reason}`
+      : `the database ${error.reason}; ${remedyFor(error)}`;
     return { findings: [fail("database", text)], rootKey: "unknown" };
   } finally {
     await inspection?.close();
   }
 }
+
+const remedyFor = ({ cause }: DatabaseFailure): string =>
+  isOutOfConnections(cause as Error)
+    ? MORE_CONNECTIONS
+    : "check DATABASE_URL and KEYSTEAD_DATA_DIR, and that the database is running";
 
 /** Checked before opening, because opening a missing SQLite file would create it. */
 function missingProblem(config: Config): DatabaseSeen | undefined {
@@ -86,11 +92,13 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
     const { findings, rootKey } = emptyDatabase(config);
     return { findings: [...findings, ...outside], rootKey };
   }
-  const reached = ok("database", `${kind === "postgres" ? "PostgreSQL" : "SQLite"} answers`);
+  const reached = kind === "postgres" ? ok("database", "PostgreSQL answers") : await checkPages(inspection);
   const rows = await inspection.all<{ name: string; value: string }>("select name, value from installation");
   const rootKeys = rootKeysIn(new Map(rows.map(({ name, value }) => [name, value])));
   const isOfThisVersion = state.pending.length === 0 && state.unknown.length === 0;
-  const inside = isOfThisVersion ? [await checkWebhooks(inspection), ...(await checkMaintenance(inspection))] : [];
+  const inside = isOfThisVersion
+    ? [await checkWebhooks(inspection), await checkJobs(inspection), ...(await checkMaintenance(inspection))]
+    : [];
   // If PostgreSQL's settings refuse writes, there is a finding for that already.
   const isReadOnly = outside.some((finding) => finding.check === POSTGRES_WRITES && finding.state === "fail");
   const writes = isReadOnly ? [] : [await checkWrites(inspection)];
@@ -99,6 +107,22 @@ async function look(config: Config, inspection: Inspection, clock: Clock): Promi
     rootKey: rootKeys ?? "none yet",
     isOfThisVersion,
   };
+}
+
+/** Reads the whole file, unless that takes too long, because a damaged page is noticed only when something needs it. */
+async function checkPages(inspection: Inspection): Promise<Finding> {
+  const [size] = await inspection.all<{ bytes: number }>(
+    "select page_count * page_size as bytes from pragma_page_count, pragma_page_size",
+  );
+  if ((size?.bytes ?? 0) > MAX_EXAMINED_FILE_BYTES) {
+    return ok(
+      "database",
+      "SQLite answers; the file is too large to look for damage here, but `keystead backup` reads it all",
+    );
+  }
+  const [found] = await inspection.all<{ quick_check: string }>("pragma quick_check(1)");
+  if (found?.quick_check === "ok") return ok("database", "SQLite answers, and no page of the file is damaged");
+  throw new DatabaseFailure("unavailable", Object.assign(new Error(found?.quick_check), { errcode: SQLITE_CORRUPT }));
 }
 
 /** Tries a write, because reads also work if writes do not. */

@@ -51,6 +51,8 @@ export interface Mailer {
   identify(message: Pick<MailMessage, "id" | "sender">): MailIdentity;
   /** Makes one attempt, in bounded time. Never rejects because of a server. */
   send(message: MailMessage): Promise<MailOutcome>;
+  /** Why the last attempt failed, for the operator, if that was not because of the mail: no connection, no answer, a failed login, a full disk. */
+  problem(): string | undefined;
   /** Aborts open attempts and refuses further ones. */
   close(): Promise<void>;
 }

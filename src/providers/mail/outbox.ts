@@ -5,8 +5,10 @@ import { isMailbox, type SenderRules } from "./sender.ts";
 
 /** Writes each mail as an `.eml` file, for installations without a mail server. A file appears only when it is complete. */
 export function createOutboxMailer({ folder, rules }: { folder: string; rules: SenderRules }): Mailer {
+  let problem: string | undefined;
   return {
     acceptanceIsDelivery: true,
+    problem: () => problem,
     close: async () => {},
     identify: (message) => identityOf(message, rules),
     async send(message) {
@@ -18,9 +20,11 @@ export function createOutboxMailer({ folder, rules }: { folder: string; rules: S
         const bytes = await new MailComposer(composed(message, rules)).compile().build();
         // If the process dies before it reports the mail, the next attempt writes the same file.
         await writeWhole(folder, `${message.id}.eml`, bytes);
+        problem = undefined;
         return { result: "accepted", identity, reply: "250 written to the outbox" };
       } catch (error) {
-        return { result: "deferred", identity, reason: `the outbox cannot be written: ${(error as Error).message}` };
+        problem = `the outbox cannot be written: ${(error as Error).message}`;
+        return { result: "deferred", identity, reason: problem };
       }
     },
   };

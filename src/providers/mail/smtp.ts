@@ -66,8 +66,10 @@ export function parseSmtpUrl(text: string): { server: SmtpServer } | { problem: 
 export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
   const { server, rules, acceptanceIsDelivery, deadlines = DEADLINES } = options;
   const closing = new AbortController();
+  let problem: string | undefined;
   return {
     acceptanceIsDelivery,
+    problem: () => problem,
     close: async () => closing.abort(new Error("it was given up because this service is stopping")),
     identify: (message) => identityOf(message, rules),
     async send(message) {
@@ -79,14 +81,15 @@ export function createSmtpMailer(options: SmtpMailerOptions): Mailer {
       try {
         const transport = await transportTo(server, deadlines, bounds.socket);
         const { response } = await transport.sendMail({ ...composed(message, rules), signal });
+        problem = undefined;
         const reply = shownReply(response, [...secrets, ...nameOf(server)]);
         const messageId = idInReply(reply) ?? identity.messageId;
         return { result: "accepted", identity: { ...identity, messageId }, reply };
       } catch (error) {
-        return {
-          identity,
-          ...refusalOf((signal.aborted ? signal.reason : error) as SmtpError, secrets, nameOf(server)),
-        };
+        const failure = (signal.aborted ? signal.reason : error) as SmtpError;
+        const refusal = refusalOf(failure, secrets, nameOf(server));
+        if (!closing.signal.aborted) problem = isAboutMail(failure) ? undefined : refusal.reason;
+        return { identity, ...refusal };
       } finally {
         bounds.end();
       }
@@ -170,10 +173,10 @@ type SmtpError = Error & { code?: string; responseCode?: number; permanent?: boo
  * The server's permanent rejection of this mail. Undefined for problems that say nothing about it: no connection, a failed login, an
  * invalid reply.
  */
-function refusalOf({ code, permanent, response, message }: SmtpError, secrets: readonly string[], names: string[]) {
-  const isAboutMail = code === "EENVELOPE" || code === "EMESSAGE";
+function refusalOf(error: SmtpError, secrets: readonly string[], names: string[]) {
+  const { permanent, response, message } = error;
   const reason = printableLine(response ?? message, secrets);
-  if (!isAboutMail || response === undefined) return { result: "deferred", reason } as const;
+  if (!isAboutMail(error) || response === undefined) return { result: "deferred", reason } as const;
   const diagnosticCode = shownReply(response, [...secrets, ...names]);
   return permanent === true
     ? ({ result: "bounced", diagnosticCode } as const)
@@ -182,6 +185,9 @@ function refusalOf({ code, permanent, response, message }: SmtpError, secrets: r
 
 /** The name of the mail server, unless it is a word that occurs in replies, such as `mail`. */
 const nameOf = ({ host }: SmtpServer): string[] => (/[.:]/.test(host) ? [host] : []);
+
+/** Whether the server answered that it does not take this mail, or not now. */
+const isAboutMail = ({ code }: SmtpError): boolean => code === "EENVELOPE" || code === "EMESSAGE";
 
 // Amazon SES replies `250 Ok <id>`, Postfix `250 2.0.0 Ok: queued as <id>`, Exim `250 OK id=<id>`.
 const REPLY_ID = /^250[ -](?:2\.\d\.\d )?(?:OK:? )?(?:queued as |id=)?([\w.-]{6,128})$/i;
