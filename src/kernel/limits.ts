@@ -479,6 +479,8 @@ export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
 export const MAX_ANSWER_PIECES = 16_384;
 /** Interim answers (1xx) to one outbound request, one request that is forwarded to an app, or one health check of a program. */
 export const MAX_INTERIM_ANSWERS = 32;
+/** TLS session tickets that a host may send on one outbound connection. Most send two. */
+export const MAX_SESSION_TICKETS = 32;
 /** Open outbound connections to one host and port. Further requests wait. */
 export const MAX_CONNECTIONS_PER_HOST = 8;
 /** Open outbound connections of one scheme. Further requests wait. */
@@ -490,6 +492,8 @@ export const MAX_WEBHOOK_LANES = 96;
  * `MAX_CONNECTIONS_PER_HOST`.
  */
 export const MAX_WEBHOOK_LANES_BELOW_ONE_PARENT = 24;
+/** How long after its deadline the thread for outbound requests may still report how a request ended, and how long it may take to close. */
+export const THREAD_PATIENCE_MS = 1000;
 /** How long an unused outbound connection is kept. Many receivers close theirs after five seconds. */
 export const IDLE_CONNECTION_MS = 4000;
 
