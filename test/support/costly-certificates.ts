@@ -59,7 +59,7 @@ const nameOf = (number: number): Buffer => name(attribute("550403", utf8(String(
 const pem = (certificate: Buffer): string =>
   `-----BEGIN CERTIFICATE-----\n${certificate.toString("base64").replace(/.{64}/g, "$&\n")}\n-----END CERTIFICATE-----\n`;
 
-function keyWithLongExponent(bits: number): { publicKey: KeyObject; privateKey: KeyObject } {
+export function keyWithLongExponent(bits: number): { publicKey: KeyObject; privateKey: KeyObject } {
   for (;;) {
     const prime = (): bigint => generatePrimeSync(bits / 2, { bigint: true });
     const [p, q] = [prime(), prime()];
