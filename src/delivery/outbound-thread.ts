@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { THREAD_PATIENCE_MS } from "../kernel/limits.ts";
+import { THREAD_CLOSE_MS, THREAD_PATIENCE_MS } from "../kernel/limits.ts";
 import type { OutboundAnswer, OutboundClient, OutboundRequest } from "./outbound.ts";
 import { closedEarly, deadlineError, OutboundError, stopping } from "./outbound-error.ts";
 import {
@@ -20,9 +20,9 @@ interface Pending {
 }
 
 /**
- * An outbound client whose work is done by a thread of its own. Whoever is asked decides what that work is: a chain of certificates
- * that a host made up takes OpenSSL hundreds of milliseconds to verify, and a host can send session tickets without end. The thread that serves requests
- * must not wait for it. The thread starts with the first request, and anew if it ended.
+ * An outbound client whose work is done by a thread of its own. Whoever is asked decides how much work that is: a chain of certificates that a
+ * host made up takes OpenSSL hundreds of milliseconds to verify. The thread that serves requests must not wait for it. The thread for
+ * outbound requests starts with the first one, and anew if it ended.
  */
 export function createOutboundThread(options: ThreadOptions): OutboundClient {
   const pending = new Map<number, Pending>();
@@ -42,7 +42,9 @@ export function createOutboundThread(options: ThreadOptions): OutboundClient {
     worker.unref();
     worker.on("message", (message: FromThread) => receive(message));
     const end = (cause?: unknown) => {
-      if (running === worker) running = undefined;
+      // Whoever asks from now on asks another thread.
+      if (running !== worker) return;
+      running = undefined;
       for (const { settle } of pending.values()) settle(closing ? stopping() : closedEarly(cause));
     };
     worker.on("error", end);
@@ -101,7 +103,7 @@ export function createOutboundThread(options: ThreadOptions): OutboundClient {
     worker.once("exit", () => resolve());
     worker.ref();
     tell({ close: true });
-    const late = setTimeout(resolve, THREAD_PATIENCE_MS);
+    const late = setTimeout(resolve, THREAD_CLOSE_MS);
     await closed;
     clearTimeout(late);
     await worker.terminate();

@@ -493,10 +493,12 @@ export const MAX_WEBHOOK_LANES = 96;
  */
 export const MAX_WEBHOOK_LANES_BELOW_ONE_PARENT = 24;
 /**
- * How long after a request's deadline the thread for outbound requests may still report how it ended, and how long it may take to close. Its
- * start counts too, which takes seconds on a busy machine.
+ * How long after a request's deadline the thread for outbound requests may still report how it ended. Its start counts too, which takes seconds
+ * on a busy machine.
  */
 export const THREAD_PATIENCE_MS = 10_000;
+/** How long that thread may take to end its requests before it is ended itself. */
+export const THREAD_CLOSE_MS = 1000;
 /** How long an unused outbound connection is kept. Many receivers close theirs after five seconds. */
 export const IDLE_CONNECTION_MS = 4000;
 

@@ -112,6 +112,13 @@ test("close ends what is open and refuses what comes", async (t) => {
   await clientOf(t).close();
 });
 
+test("requests to a thread that ended fail, and each is asked of another thread", async (t) => {
+  const client = createOutboundThread({ allowPrivateNetworks: true, ca: "no certificate, so that it cannot start" });
+  t.after(() => client.close());
+  const ask = () => client.request({ method: "GET", url: "http://localhost/", timeoutMs: 1, maxResponseBytes: 0 });
+  for (let time = 0; time < 2; time++) assert.match(await failure(ask(), "reset"), /was closed before the answer/);
+});
+
 test("certificates that take long to verify hold up nobody whose requests the server answers", async (t) => {
   const server = await startTestServer("sqlite");
   t.after(() => server.close());
