@@ -10,6 +10,7 @@ import {
   MAX_JSON_NAMES,
   MAX_LASTING_API_KEYS_PER_USER,
   MAX_LISTED_TVC_DEPLOYMENTS,
+  MAX_OIDC_TOKEN_LENGTH,
   MAX_PAYLOADS,
   MAX_PIVOT_ARG_LENGTH,
   MAX_POLICIES,
@@ -26,6 +27,7 @@ import { createAuthenticator, type Faults } from "./authenticator.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey } from "./client.ts";
 import { appParams, newDeployment, newOperator } from "./deployments.ts";
 import { heavyCondition } from "./heavy-policies.ts";
+import { issuerOfTests } from "./issuer.ts";
 import { largePsbt } from "./large-psbts.ts";
 import { leafIdsOf, newSparkWallet, Operators, transferOf } from "./spark.ts";
 import type { World } from "./world.ts";
@@ -137,6 +139,16 @@ export const costlyRequests: Record<string, (world: World) => Promise<Costly>> =
     const authenticators = () => many(MAX_AUTHENTICATORS_PER_USER, () => passkeyParams({ statement }));
     const users = many(10, (index) => ({ ...userParams(index), apiKeys: [], authenticators: authenticators() }));
     return submitted(root.client, "create_users", { users });
+  },
+  "users with as many OIDC tokens as there may be": async ({ root }) => {
+    const issuer = await issuerOfTests();
+    const claims = Object.fromEntries(many(200, (index) => [`claim ${index}`, index]));
+    const filler = "x".repeat(MAX_OIDC_TOKEN_LENGTH * 0.45 - JSON.stringify(claims).length - 600);
+    const users = many(MORE_USERS, async (index) => {
+      const oidcToken = await issuer.token({ ...claims, filler, sub: newId(), aud: "app" });
+      return { ...userParams(index), apiKeys: [], oauthProviders: [{ providerName: "Issuer", oidcToken }] };
+    });
+    return submitted(root.client, "create_users", { users: await Promise.all(users) });
   },
   "a list of many users": async ({ root }) => {
     await root.client.result("create_users", { users: many(MORE_USERS, userParams) });

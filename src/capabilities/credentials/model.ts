@@ -270,6 +270,7 @@ export async function verifyOauthProviders(
   const tokens: Awaited<ReturnType<typeof oidc.verify> | undefined>[] = [];
   // One after the other: each may wait for its issuer, and after a rejected token no further issuer is asked.
   for (const [index, { oidcToken }] of providers.entries()) {
+    await pause(organizationId);
     const about = { field: `${field}.${index}.oidcToken`, organizationId };
     tokens.push(oidcToken === undefined ? undefined : await oidc.verify(oidcToken, about));
   }
@@ -308,16 +309,17 @@ export function checkProvidersOfNewUsers(users: readonly WithProviders[], field:
 }
 
 /** The same for new users. They have no stored provider that could prove claims. */
-export const verifyProvidersOfNewUsers = (
+export async function verifyProvidersOfNewUsers(
   users: readonly WithProviders[],
   field: string,
   verifying: Verifying,
-): Promise<CheckedOauthProvider[][]> =>
-  Promise.all(
-    users.map(async ({ oauthProviders }, index) => {
-      const at = `${field}.${index}.oauthProviders`;
-      const checked = await verifyOauthProviders(oauthProviders, at, verifying);
-      refuseUnproven(checked, [], at);
-      return checked;
-    }),
-  );
+): Promise<CheckedOauthProvider[][]> {
+  const providers: CheckedOauthProvider[][] = [];
+  for (const [index, { oauthProviders }] of users.entries()) {
+    const at = `${field}.${index}.oauthProviders`;
+    const checked = await verifyOauthProviders(oauthProviders, at, verifying);
+    refuseUnproven(checked, [], at);
+    providers.push(checked);
+  }
+  return providers;
+}
