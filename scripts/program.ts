@@ -11,8 +11,8 @@ import { type Plugin, rolldown } from "rolldown";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const source = join(root, "src");
 
-/** Main modules that the server starts as processes: below `src`, and by the same names below what is built. */
-export const SPAWNED = ["signer/process/main", "runner/process/main"];
+/** Main modules that the server starts as processes or threads: below `src`, and by the same names below what is built. */
+export const SPAWNED = ["signer/process/main", "runner/process/main", "delivery/thread/main"];
 /** With that which `bin/keystead.js` imports. */
 const MAINS = ["main/cli", ...SPAWNED];
 

@@ -36,6 +36,13 @@ export function deadlineError(timeoutMs: number, stage: Stage): OutboundError {
   return new OutboundError("timeout", `gave up after ${timeoutMs} ms: ${AT_DEADLINE[stage]}`, undefined, stage);
 }
 
+/** The error for a request that the client ends, or does not begin any more, because it is being closed. */
+export const stopping = (): OutboundError =>
+  new OutboundError("reset", "the request was given up because this service is stopping");
+
+/** The error for a request whose connection ended early. */
+export const closedEarly = (cause: unknown): OutboundError => new OutboundError("reset", CLOSED_EARLY, cause);
+
 const CLOSED_EARLY = "the connection was closed before the answer was complete";
 
 const CONNECT_TEXT: Record<string, string> = {
@@ -83,7 +90,7 @@ export function toOutboundError(error: unknown, stage: Stage): OutboundError {
     );
   }
   if (code.startsWith("HPE_")) return new OutboundError("protocol", "the answer is not valid HTTP/1.1", error);
-  return new OutboundError("reset", CLOSED_EARLY, error);
+  return closedEarly(error);
 }
 
 function codeOf(error: unknown): string {

@@ -1,5 +1,7 @@
+import { constants } from "node:crypto";
 import http from "node:http";
 import https from "node:https";
+import type { Socket } from "node:net";
 import { createSecureContext, getCACertificates } from "node:tls";
 import {
   IDLE_CONNECTION_MS,
@@ -8,11 +10,12 @@ import {
   MAX_CONNECTIONS,
   MAX_CONNECTIONS_PER_HOST,
   MAX_INTERIM_ANSWERS,
+  MAX_SESSION_TICKETS,
 } from "../kernel/limits.ts";
 import { PieceCount } from "../kernel/piece-count.ts";
 import { createGate } from "./gate.ts";
 import { createGuardedLookup, createNameServerResolver, type Resolver, resolveBySystem } from "./names.ts";
-import { deadlineError, OutboundError, type Stage, toOutboundError } from "./outbound-error.ts";
+import { deadlineError, OutboundError, type Stage, stopping, toOutboundError } from "./outbound-error.ts";
 import { addressOfHost, checkOutboundUrl } from "./url-rules.ts";
 
 export { OutboundError, type OutboundErrorKind, type Stage } from "./outbound-error.ts";
@@ -106,8 +109,6 @@ export function createOutboundClient(options: OutboundOptions): OutboundClient {
   };
 }
 
-const stopping = () => new OutboundError("reset", "the request was given up because this service is stopping");
-
 interface Agents {
   "http:": http.Agent;
   "https:": https.Agent;
@@ -129,6 +130,8 @@ function createAgents(
   // Created once, because parsing the certificate authorities takes longer than a handshake.
   const secureContext = createSecureContext({
     minVersion: "TLSv1.2",
+    // Otherwise a host could have handshakes without end on one connection.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca === undefined ? {} : { ca: [...getCACertificates("default"), ca] }),
   });
   return {
@@ -228,8 +231,20 @@ function send(url: URL, { method, headers, body }: OutboundRequest, agents: Agen
     maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
     insecureHTTPParser: false,
   });
+  outgoing.once("socket", (socket) => {
+    if (socket.connecting) boundTickets(socket);
+  });
   outgoing.end(bytes);
   return outgoing;
+}
+
+/** A host can send TLS session tickets at any time, also while a connection is idle. */
+function boundTickets(socket: Socket): void {
+  let tickets = 0;
+  socket.on("session", () => {
+    if (++tickets <= MAX_SESSION_TICKETS) return;
+    socket.destroy(new OutboundError("tls", `the host sent more than ${MAX_SESSION_TICKETS} TLS session tickets`));
+  });
 }
 
 /** Reports each stage that the request reaches. */

@@ -481,6 +481,8 @@ export const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
 export const MAX_ANSWER_PIECES = 16_384;
 /** Interim answers (1xx) to one outbound request, one request that is forwarded to an app, or one health check of a program. */
 export const MAX_INTERIM_ANSWERS = 32;
+/** TLS session tickets that a host may send on one outbound connection. Most send two. */
+export const MAX_SESSION_TICKETS = 32;
 /** Open outbound connections to one host and port. Further requests wait. */
 export const MAX_CONNECTIONS_PER_HOST = 8;
 /** Open outbound connections of one scheme. Further requests wait. */
@@ -499,6 +501,13 @@ export const MAX_SLOW_MAIL_LANES = 8;
 export const MAX_SLOW_MAIL_LANES_OF_ONE_PARENT = 2;
 /** An attempt to send a mail that takes this long counts as slow. Mail servers usually answer within a second. */
 export const SLOW_MAIL_MS = 5000;
+/**
+ * How long after a request's deadline the thread for outbound requests may still report how it ended. Its start counts too, which takes seconds
+ * on a busy machine.
+ */
+export const THREAD_PATIENCE_MS = 10_000;
+/** How long that thread may take to end its requests before it is ended itself. */
+export const THREAD_CLOSE_MS = 1000;
 /** How long an unused outbound connection is kept. Many receivers close theirs after five seconds. */
 export const IDLE_CONNECTION_MS = 4000;
 

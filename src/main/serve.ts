@@ -10,7 +10,8 @@ import { discoveryDocument, issuerKeySet } from "../capabilities/oauth/index.ts"
 import { sponsorAddresses } from "../capabilities/sponsoring/index.ts";
 import { announceActivity, findActivityListeners, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createAssetBook } from "../chains/evm/assets.ts";
-import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
+import type { OutboundClient } from "../delivery/outbound.ts";
+import { createOutboundThread } from "../delivery/outbound-thread.ts";
 import type { ActivityObserver } from "../engine/activities/ballot.ts";
 import { performActivity } from "../engine/activities/perform.ts";
 import { makePlan } from "../engine/activities/plan.ts";
@@ -140,7 +141,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   if (options.clock === undefined) await agreed.start();
   const clock = options.clock ?? agreed.now;
   const { runner: runnerKind, ...tvc } = config.tvc;
-  const outbound = options.outbound ?? createOutboundClient({ allowPrivateNetworks });
+  const outbound = options.outbound ?? createOutboundThread({ allowPrivateNetworks });
   const images = createImages({ outbound, plainLoopback: allowPrivateNetworks, directory: tvc.directory });
   const runner = runnerKind && new LocalRunner(tvc, logger);
   const keeper = runner && new Keeper({ ...tvc, database, runner, images, signer, clock, log: logger });

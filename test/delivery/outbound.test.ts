@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net, { type AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { TLSSocket } from "node:tls";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gunzipSync, gzipSync } from "node:zlib";
 import {
@@ -22,7 +25,9 @@ import {
   MAX_CONNECTIONS,
   MAX_CONNECTIONS_PER_HOST,
   MAX_INTERIM_ANSWERS,
+  MAX_SESSION_TICKETS,
 } from "../../src/kernel/limits.ts";
+import { reservePort } from "../support/ports.ts";
 
 const pem = (name: string) => readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url), "utf8");
 const key = pem("key");
@@ -169,6 +174,45 @@ test("the environment can switch off neither certificate checks nor the guarded 
   });
   assert.equal(stdout, "direct tls\n");
   assert.deepEqual(proxied, []);
+});
+
+test("a host has one handshake on a connection", async (t) => {
+  let handshakes = 0;
+  const server = https.createServer({ key, cert: valid, maxVersion: "TLSv1.2" }, ({ socket }, response) => {
+    const again = () => {
+      const isAsked = (socket as TLSSocket).renegotiate({}, (error) => {
+        if (error) return;
+        if (++handshakes < 100) again();
+        else response.end();
+      });
+      if (!isAsked) socket.destroy();
+    };
+    again();
+  });
+  server.on("secureConnection", () => void handshakes++);
+  const { port } = await listening(t, server);
+  const { get } = clientOf(t, { ca: valid });
+  await get(`https://localhost:${port}/`, { timeoutMs: PATIENCE_MS }).catch(() => undefined);
+  assert.equal(handshakes, 1);
+});
+
+const withoutOpenssl = spawnSync("openssl", ["version"]).error ? "openssl is not installed" : false;
+
+test("a host that sends session tickets without end is refused", { skip: withoutOpenssl }, async (t) => {
+  const file = (name: string) => fileURLToPath(new URL(`../support/tls/${name}.pem`, import.meta.url));
+  const { get } = clientOf(t, { ca: valid });
+  for (const tickets of [MAX_SESSION_TICKETS, MAX_SESSION_TICKETS + 1]) {
+    const port = await reservePort();
+    const server = spawn("openssl", [
+      ...["s_server", "-accept", `127.0.0.1:${port}`, "-key", file("key"), "-cert", file("valid")],
+      ...["-num_tickets", String(tickets), "-www", "-tls1_3"],
+    ]);
+    t.after(() => server.kill());
+    for await (const line of createInterface(server.stdout)) if (line.startsWith("ACCEPT")) break;
+    const answer = get(`https://localhost:${port}/`);
+    if (tickets === MAX_SESSION_TICKETS) assert.equal((await answer).status, 200);
+    else assert.equal(await failure(answer, "tls"), "the host sent more than 32 TLS session tickets");
+  }
 });
 
 test("a receiver that never answers costs the deadline and no more", async (t) => {

@@ -23,13 +23,17 @@ describe("the program as it is shipped", () => {
   const allFiles = () =>
     readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".js"));
 
-  it("has the command, the signer and the runner, where each is begun; the latter two are one file", () => {
-    assert.deepEqual([...parts.keys()], ["main/cli", "signer/process/main", "runner/process/main"]);
+  it("has the command, the signer, the runner and the outbound thread, where each is begun; all but the first are one file", () => {
+    assert.deepEqual(
+      [...parts.keys()],
+      ["main/cli", "signer/process/main", "runner/process/main", "delivery/thread/main"],
+    );
     const files = allFiles();
-    for (const folder of ["signer/", "runner/"]) {
+    for (const main of ["signer/process/main.js", "runner/process/main.js", "delivery/thread/main.js"]) {
+      const [folder = ""] = main.split("/");
       assert.deepEqual(
-        files.filter((path) => path.startsWith(folder)),
-        [`${folder}process/main.js`],
+        files.filter((path) => path.startsWith(`${folder}/`)),
+        [main],
       );
     }
     assert.ok(files.includes("main/cli.js"));

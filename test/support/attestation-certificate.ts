@@ -1,9 +1,10 @@
 import { type KeyObject, sign } from "node:crypto";
+import { attribute, der, name as nameOf, octets, oid, printable, sequence, utcTime, utf8 } from "./der.ts";
 
 /** DER of a self-issued certificate as WebAuthn Level 3, section 8.2.1 wants it of a `packed` attestation key. */
 export function attestationCertificate(keys: { publicKey: KeyObject; privateKey: KeyObject }, aaguid: Buffer): Buffer {
   const algorithm = sequence(oid("2a8648ce3d040302")); // ecdsa-with-SHA256
-  const name = sequence(
+  const name = nameOf(
     attribute("550406", printable("AQ")),
     attribute("55040a", utf8("Software Authenticators")),
     attribute("55040b", utf8("Authenticator Attestation")),
@@ -31,20 +32,3 @@ export function attestationCertificate(keys: { publicKey: KeyObject; privateKey:
     der(0x03, Buffer.concat([Buffer.of(0), sign("sha256", certificate, keys.privateKey)])),
   );
 }
-
-function der(tag: number, content: Buffer): Buffer {
-  const length = content.length;
-  if (length < 0x80) return Buffer.concat([Buffer.of(tag, length), content]);
-  return Buffer.concat([
-    length < 0x100 ? Buffer.of(tag, 0x81, length) : Buffer.of(tag, 0x82, length >> 8, length & 0xff),
-    content,
-  ]);
-}
-
-const sequence = (...parts: Buffer[]) => der(0x30, Buffer.concat(parts));
-const oid = (hex: string) => der(0x06, Buffer.from(hex, "hex"));
-const octets = (content: Buffer) => der(0x04, content);
-const utf8 = (text: string) => der(0x0c, Buffer.from(text));
-const printable = (text: string) => der(0x13, Buffer.from(text));
-const utcTime = (text: string) => der(0x17, Buffer.from(text));
-const attribute = (type: string, value: Buffer) => der(0x31, sequence(oid(type), value));

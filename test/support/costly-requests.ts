@@ -5,10 +5,12 @@ import { newId } from "../../src/kernel/ids.ts";
 import {
   HIGHEST_USERS,
   MAX_ACCOUNTS_PER_REQUEST,
+  MAX_AUTHENTICATORS_PER_USER,
   MAX_EXPIRING_API_KEYS_PER_USER,
   MAX_JSON_NAMES,
   MAX_LASTING_API_KEYS_PER_USER,
   MAX_LISTED_TVC_DEPLOYMENTS,
+  MAX_OIDC_TOKEN_LENGTH,
   MAX_PAYLOADS,
   MAX_PIVOT_ARG_LENGTH,
   MAX_POLICIES,
@@ -21,9 +23,11 @@ import {
   MAX_TVC_OPERATORS_OF_SET,
   MAX_USERS,
 } from "../../src/kernel/limits.ts";
+import { createAuthenticator, type Faults } from "./authenticator.ts";
 import { addUser, apiKeyParams, type Client, generateApiKey } from "./client.ts";
 import { appParams, newDeployment, newOperator } from "./deployments.ts";
 import { heavyCondition } from "./heavy-policies.ts";
+import { issuerOfTests } from "./issuer.ts";
 import { largePsbt } from "./large-psbts.ts";
 import { leafIdsOf, newSparkWallet, Operators, transferOf } from "./spark.ts";
 import type { World } from "./world.ts";
@@ -79,6 +83,13 @@ const userParams = (index: number) => ({
   oauthProviders: [],
 });
 
+/** With a certificate of its maker, which takes longest to verify. */
+const passkeyParams = (faults: Faults = {}) => {
+  const asked = { challenge: "challenge", origin: "https://app.example", rpId: "app.example" };
+  const attestation = createAuthenticator().attest({ ...asked, format: "packed-x5c", faults });
+  return { authenticatorName: "passkey", challenge: "challenge", attestation };
+};
+
 const policyParams = (index: number, more: object) => ({
   policyName: `policy ${index}`,
   effect: "EFFECT_ALLOW",
@@ -114,6 +125,31 @@ export const costlyRequests: Record<string, (world: World) => Promise<Costly>> =
       }),
       rootQuorumThreshold: 1,
     }),
+  "users with all the passkeys that they may have": async ({ root }) =>
+    submitted(root.client, "create_users", {
+      users: many(MORE_USERS, (index) => ({
+        ...userParams(index),
+        apiKeys: [],
+        authenticators: many(MAX_AUTHENTICATORS_PER_USER, () => passkeyParams()),
+      })),
+    }),
+  "passkeys whose certificate chains have many members": async ({ root }) => {
+    const members = many(20_000, () => 0);
+    const statement = (made: Record<string, unknown>) => ({ ...made, x5c: [...(made.x5c as unknown[]), ...members] });
+    const authenticators = () => many(MAX_AUTHENTICATORS_PER_USER, () => passkeyParams({ statement }));
+    const users = many(10, (index) => ({ ...userParams(index), apiKeys: [], authenticators: authenticators() }));
+    return submitted(root.client, "create_users", { users });
+  },
+  "users with as many OIDC tokens as there may be": async ({ root }) => {
+    const issuer = await issuerOfTests();
+    const claims = Object.fromEntries(many(200, (index) => [`claim ${index}`, index]));
+    const filler = "x".repeat(MAX_OIDC_TOKEN_LENGTH * 0.45 - JSON.stringify(claims).length - 600);
+    const users = many(MORE_USERS, async (index) => {
+      const oidcToken = await issuer.token({ ...claims, filler, sub: newId(), aud: "app" });
+      return { ...userParams(index), apiKeys: [], oauthProviders: [{ providerName: "Issuer", oidcToken }] };
+    });
+    return submitted(root.client, "create_users", { users: await Promise.all(users) });
+  },
   "a list of many users": async ({ root }) => {
     await root.client.result("create_users", { users: many(MORE_USERS, userParams) });
     return asked(root.client, "list_users");

@@ -34,7 +34,7 @@ export const createAuthenticators = activity({
   subject: ({ userId }) => ({ governedBy: "policies", resource: "CREDENTIAL", action: "CREATE", ownerId: userId }),
   async prepare({ intent: { authenticators }, read, organization }) {
     const allowedOrigins = await findAllowedOrigins(read, organization);
-    return verifyAuthenticators(authenticators, "parameters.authenticators", allowedOrigins);
+    return verifyAuthenticators(authenticators, "parameters.authenticators", { organization, allowedOrigins });
   },
   change: ({ view, id, intent: { userId }, now, prepared }) =>
     changesOn(view, (draft) => {

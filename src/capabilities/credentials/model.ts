@@ -183,13 +183,45 @@ type IdOf = (place: string) => string;
 /** A passkey whose attestation was verified. */
 export type CheckedAuthenticator = RegisteredCredential & { name: string; transports: readonly string[] };
 
-/** @throws KeysteadError ATTESTATION_INVALID naming the field */
-export const verifyAuthenticators = (
+/** Whose passkeys are verified. */
+interface Registering {
+  organization: Pick<Organization, "id">;
+  /** Undefined = any. */
+  allowedOrigins: readonly string[] | undefined;
+}
+
+/**
+ * Verifies passkeys one after the other, with a pause between them: a request may have a thousand, and one with a certificate takes several
+ * milliseconds. As with API keys, there is no pause before the first one.
+ *
+ * @throws KeysteadError ATTESTATION_INVALID naming the field
+ */
+export async function verifyAuthenticators(
   authenticators: readonly AuthenticatorParams[],
   field: string,
-  allowedOrigins: readonly string[] | undefined,
-): Promise<CheckedAuthenticator[]> =>
-  Promise.all(authenticators.map((each, index) => verifyAuthenticator(each, `${field}.${index}`, allowedOrigins)));
+  { organization, allowedOrigins }: Registering,
+): Promise<CheckedAuthenticator[]> {
+  const checked: CheckedAuthenticator[] = [];
+  for (const [index, each] of authenticators.entries()) {
+    if (index > 0) await pause(organization.id);
+    checked.push(await verifyAuthenticator(each, `${field}.${index}`, allowedOrigins));
+  }
+  return checked;
+}
+
+/** The same for new users; `field` is the path of their list. */
+export async function verifyAuthenticatorsOfNewUsers(
+  users: readonly { authenticators: readonly AuthenticatorParams[] }[],
+  field: string,
+  registering: Registering,
+): Promise<CheckedAuthenticator[][]> {
+  const checked: CheckedAuthenticator[][] = [];
+  for (const [index, { authenticators }] of users.entries()) {
+    await pause(registering.organization.id);
+    checked.push(await verifyAuthenticators(authenticators, `${field}.${index}.authenticators`, registering));
+  }
+  return checked;
+}
 
 /** @throws KeysteadError ATTESTATION_INVALID naming the field */
 export async function verifyAuthenticator(
@@ -238,6 +270,7 @@ export async function verifyOauthProviders(
   const tokens: Awaited<ReturnType<typeof oidc.verify> | undefined>[] = [];
   // One after the other: each may wait for its issuer, and after a rejected token no further issuer is asked.
   for (const [index, { oidcToken }] of providers.entries()) {
+    await pause(organizationId);
     const about = { field: `${field}.${index}.oidcToken`, organizationId };
     tokens.push(oidcToken === undefined ? undefined : await oidc.verify(oidcToken, about));
   }
@@ -276,16 +309,17 @@ export function checkProvidersOfNewUsers(users: readonly WithProviders[], field:
 }
 
 /** The same for new users. They have no stored provider that could prove claims. */
-export const verifyProvidersOfNewUsers = (
+export async function verifyProvidersOfNewUsers(
   users: readonly WithProviders[],
   field: string,
   verifying: Verifying,
-): Promise<CheckedOauthProvider[][]> =>
-  Promise.all(
-    users.map(async ({ oauthProviders }, index) => {
-      const at = `${field}.${index}.oauthProviders`;
-      const checked = await verifyOauthProviders(oauthProviders, at, verifying);
-      refuseUnproven(checked, [], at);
-      return checked;
-    }),
-  );
+): Promise<CheckedOauthProvider[][]> {
+  const providers: CheckedOauthProvider[][] = [];
+  for (const [index, { oauthProviders }] of users.entries()) {
+    const at = `${field}.${index}.oauthProviders`;
+    const checked = await verifyOauthProviders(oauthProviders, at, verifying);
+    refuseUnproven(checked, [], at);
+    providers.push(checked);
+  }
+  return providers;
+}

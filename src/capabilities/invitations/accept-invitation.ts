@@ -52,7 +52,8 @@ export const acceptInvitation = activity({
     if (apiKey) return { userName, credential: apiKey };
     const organization = await findOrganization(read, organizationId);
     const allowedOrigins = organization && (await findAllowedOrigins(read, organization));
-    const [checked] = await verifyAuthenticators(authenticators, AUTHENTICATORS, allowedOrigins);
+    const registering = { organization: { id: organizationId }, allowedOrigins };
+    const [checked] = await verifyAuthenticators(authenticators, AUTHENTICATORS, registering);
     const type = "CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR";
     return { userName, credential: { type, allowedOrigins, ...(checked as NonNullable<typeof checked>) } };
   },
@@ -62,7 +63,7 @@ export const acceptInvitation = activity({
       tokenHash: hashOfToken(token),
       userId: submitter.userId,
       credentialId: submitter.credential.id,
-      authenticators: await verifyAuthenticators(authenticators, AUTHENTICATORS, allowedOrigins),
+      authenticators: await verifyAuthenticators(authenticators, AUTHENTICATORS, { organization, allowedOrigins }),
     };
   },
   change: ({ view, intent: { invitationId, userName, apiKeys = [] }, now, prepared }) =>

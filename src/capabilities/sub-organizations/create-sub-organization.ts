@@ -15,7 +15,7 @@ import { pause } from "../../kernel/turns.ts";
 import {
   checkApiKeys,
   checkProvidersOfNewUsers,
-  verifyAuthenticators,
+  verifyAuthenticatorsOfNewUsers,
   verifyProvidersOfNewUsers,
 } from "../credentials/model.ts";
 import { addOrganization } from "../organizations/store.ts";
@@ -137,11 +137,10 @@ async function prepare({
     organization,
   });
   const allowedOrigins = await findAllowedOrigins(read, organization);
-  const authenticators = await Promise.all(
-    intent.rootUsers.map(({ authenticators }, index) =>
-      verifyAuthenticators(authenticators, `parameters.rootUsers.${index}.authenticators`, allowedOrigins),
-    ),
-  );
+  const authenticators = await verifyAuthenticatorsOfNewUsers(intent.rootUsers, "parameters.rootUsers", {
+    organization,
+    allowedOrigins,
+  });
   const id = idFor("organization");
   const { organizationKey } = await signer.ask({ verb: "createOrganizationKey", organizationId: id });
   const sealedKey = Buffer.from(organizationKey, "base64");

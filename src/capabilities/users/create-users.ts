@@ -17,7 +17,7 @@ import {
   OauthProviderParamsV1,
   upgradeApiKey,
   upgradeAuthenticator,
-  verifyAuthenticators,
+  verifyAuthenticatorsOfNewUsers,
   verifyProvidersOfNewUsers,
 } from "../credentials/model.ts";
 import { newUser } from "./model.ts";
@@ -114,11 +114,7 @@ export const createUsers = activity({
   async prepare({ intent: { users }, read, organization, oidc }) {
     const allowedOrigins = await findAllowedOrigins(read, organization);
     return {
-      authenticators: await Promise.all(
-        users.map(({ authenticators }, index) =>
-          verifyAuthenticators(authenticators, `parameters.users.${index}.authenticators`, allowedOrigins),
-        ),
-      ),
+      authenticators: await verifyAuthenticatorsOfNewUsers(users, "parameters.users", { organization, allowedOrigins }),
       oauthProviders: await verifyProvidersOfNewUsers(users, "parameters.users", { oidc, read, organization }),
     };
   },
