@@ -28,19 +28,23 @@ export type LoadedParts = Map<string, Parts[PartKind]>;
 
 /** A view of the loaded parts. */
 export const viewOf = (organizationId: string, loaded: LoadedParts): AuthorityView =>
-  viewThrough(organizationId, (refs) => {
-    const missing = refs.filter((ref) => !loaded.has(keyOf(ref)));
-    if (missing.length > 0) throw new PartsNotLoaded(organizationId, missing);
-    return refs.map((ref) => loaded.get(keyOf(ref)));
+  viewThrough(organizationId, (kind, ids) => {
+    const missing = ids.filter((id) => !loaded.has(keyOf({ kind, id })));
+    if (missing.length > 0) {
+      throw new PartsNotLoaded(
+        organizationId,
+        missing.map((id) => ({ kind, id })),
+      );
+    }
+    return ids.map((id) => loaded.get(keyOf({ kind, id })));
   });
 
-/** A view that reads parts through a function. */
+/** A view that reads parts of one kind through a function. */
 export function viewThrough(
   organizationId: string,
-  read: (refs: readonly PartRef[]) => (Parts[PartKind] | undefined)[],
+  read: (kind: PartKind, ids: readonly string[]) => readonly (Parts[PartKind] | undefined)[],
 ): AuthorityView {
-  const parts = <Kind extends PartKind>(kind: Kind, ids: readonly string[]) =>
-    read(ids.map((id) => ({ kind, id }))) as Parts[Kind][];
+  const parts = <Kind extends PartKind>(kind: Kind, ids: readonly string[]) => read(kind, ids) as Parts[Kind][];
   const part = <Kind extends PartKind>(kind: Kind, id: string) => parts(kind, [id])[0] as Parts[Kind];
   return {
     organizationId,
@@ -63,16 +67,15 @@ export function draftOn(view: AuthorityView): Draft {
   const effects = new Map<string, Effect[]>();
   const ofPart = (ref: PartRef) => effects.get(keyOf(ref)) ?? [];
   // Changes are applied when a part is read: parts that nobody reads need not be loaded.
-  const read = (refs: readonly PartRef[]) => {
+  const read = (kind: PartKind, ids: readonly string[]) => {
+    if (!ids.some((id) => effects.has(keyOf({ kind, id })))) return view.parts(kind, ids);
     // All parts whose previous value is needed are requested at once, so that they are loaded together.
-    const known = partsBefore(
-      view,
-      refs.filter((ref) => ofPart(ref).every((each) => "reduce" in each)),
-    );
-    return refs.map((ref) =>
-      ofPart(ref).reduce(
+    const needed = ids.filter((id) => ofPart({ kind, id }).every((each) => "reduce" in each));
+    const before = new Map(view.parts(kind, needed).map((value, index) => [needed[index], value]));
+    return ids.map((id) =>
+      ofPart({ kind, id }).reduce(
         (value, each) => ("becomes" in each ? each.becomes : each.reduce(value as Parts[PartKind])),
-        known.get(keyOf(ref)),
+        before.get(id),
       ),
     );
   };
@@ -84,16 +87,6 @@ export function draftOn(view: AuthorityView): Draft {
       for (const each of effectsOf(change)) effects.set(keyOf(each.part), [...ofPart(each.part), each]);
     },
   };
-}
-
-function partsBefore(view: AuthorityView, refs: readonly PartRef[]): Map<string, Parts[PartKind]> {
-  const known = new Map<string, Parts[PartKind]>();
-  for (const [kind, some] of Map.groupBy(refs, (ref) => ref.kind)) {
-    const ids = some.map(({ id }) => id);
-    for (const [index, value] of view.parts(kind, ids).entries())
-      known.set(keyOf({ kind, id: ids[index] as string }), value);
-  }
-  return known;
 }
 
 /** A view of the state after these changes. */

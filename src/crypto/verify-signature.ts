@@ -15,12 +15,21 @@ export function verifySignature(
 ): Promise<boolean> {
   return new Promise((resolve) => {
     try {
-      verify(hash, data, key, signature, (error, valid) => resolve(!error && valid));
+      verify(hash, data, key, signature, isValid(resolve));
     } catch {
       resolve(false);
     }
   });
 }
+
+/**
+ * The callback of `crypto.verify`, in a scope of its own: Node keeps callbacks in memory until the next full collection, and with them all
+ * that closures of the same scope use, such as the data.
+ */
+const isValid =
+  (resolve: (isValid: boolean) => void) =>
+  (error: Error | null, valid: boolean): void =>
+    resolve(!error && valid);
 
 /**
  * A P-256 key as a JSON Web Key (RFC 7518, section 6.2).

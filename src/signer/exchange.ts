@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { readFrames, writeFrame } from "../kernel/frames.ts";
+import { Slot } from "../kernel/slot.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { AnswerFrame, Occasion, RequestFrame, ResponseFrame, SignerRequest } from "./protocol.ts";
 
@@ -13,7 +14,7 @@ export type OnAnswer = (answer: AnswerFrame | undefined) => void;
 export class Exchange {
   readonly #socket: Duplex;
   readonly #heartbeat: Heartbeat;
-  readonly #open = new Map<number, OnAnswer>();
+  readonly #open = new Map<number, Slot<OnAnswer>>();
   #nextId = 1;
 
   constructor(socket: Duplex, onDead: (reason: string) => void) {
@@ -45,7 +46,7 @@ export class Exchange {
       ...(occasion === undefined ? {} : { occasion }),
       ...(traceId === undefined ? {} : { traceId }),
     });
-    this.#open.set(id, onAnswer);
+    this.#open.set(id, new Slot(onAnswer));
     this.#heartbeat.start();
   }
 
@@ -55,7 +56,7 @@ export class Exchange {
     this.#socket.destroy();
     const waiting = [...this.#open.values()];
     this.#open.clear();
-    for (const onAnswer of waiting) onAnswer(undefined);
+    for (const slot of waiting) slot.take()?.(undefined);
   }
 
   #write(frame: RequestFrame): void {
@@ -65,7 +66,7 @@ export class Exchange {
   #receive(frame: ResponseFrame): void {
     this.#heartbeat.heard();
     if ("id" in frame) {
-      const onAnswer = this.#open.get(frame.id);
+      const onAnswer = this.#open.get(frame.id)?.take();
       this.#open.delete(frame.id);
       onAnswer?.(frame);
     } else {

@@ -188,13 +188,28 @@ export class Batch implements Connection {
    */
   later<Row extends StoredRow>(into: LaterWrite<Row>, row: Row): Promise<unknown> {
     const one = into as unknown as LaterWrite;
+    if (!this.#isLate) return this.#writeAtOnce(one, row);
     // Changes to rows must follow the inserts of those rows, and precede other kinds of changes to the table.
     const before = this.#waysOf.get(into.table);
     if (before && before !== one && (before.merge ?? one.merge)) void this.#sendRows();
     this.#waysOf.set(into.table, one);
     this.#noteWritten(into.table, row);
     this.#rows.push({ into: one, row });
-    return this.#isLate ? Promise.resolve() : this.#sendRows();
+    return Promise.resolve();
+  }
+
+  /** If the row cannot be written, only the function that stores it fails. */
+  async #writeAtOnce({ table, columns, statements, mayBeTaken }: LaterWrite, row: StoredRow): Promise<unknown> {
+    this.#noteWritten(table, row);
+    this.#beforeWrite();
+    try {
+      return await this.#connection.all(
+        statements.one[this.#kind],
+        columns.map((column) => row[column]),
+      );
+    } catch (error) {
+      throw mayBeTaken && isTaken(error) ? new DatabaseFailure("retry", error) : error;
+    }
   }
 
   /** State that functions share: see `Transactor.known`. */
@@ -270,10 +285,9 @@ export class Batch implements Connection {
         into,
         (tables.get(into) ?? []).map(({ row }) => row),
       ).catch((error: unknown) => {
-        const mayGo = this.#isLate ? isOfRows(error) : into.mayBeTaken && isTaken(error);
-        const failure = mayGo ? new DatabaseFailure("retry", error) : error;
+        const failure = isOfRows(error) ? new DatabaseFailure("retry", error) : error;
         // A failed write for a function that was undone in the meantime does not affect the transaction.
-        if (this.#isLate && undoings === this.#undoings) this.#loss ??= failure;
+        if (undoings === this.#undoings) this.#loss ??= failure;
         throw failure;
       }),
     );
@@ -284,17 +298,9 @@ export class Batch implements Connection {
   }
 
   #write({ statements, columns, merge }: LaterWrite, rows: readonly StoredRow[]): Promise<unknown> {
-    if (this.#isLate) {
-      const some = merge ? mergedRows(rows, merge) : rows;
-      const values = columns.map((column) => some.map((row) => row[column]));
-      return this.#connection.all(statements.together, values);
-    }
-    const writeOne = (row: StoredRow) =>
-      this.#connection.all(
-        statements.one[this.#kind],
-        columns.map((column) => row[column]),
-      );
-    return Promise.all(rows.map(writeOne));
+    const some = merge ? mergedRows(rows, merge) : rows;
+    const values = columns.map((column) => some.map((row) => row[column]));
+    return this.#connection.all(statements.together, values);
   }
 
   /** Writes the rows that the statement may read, and forgets what it may change. */

@@ -1,6 +1,7 @@
 import { fail, KeysteadError } from "../kernel/errors.ts";
 import { COMMIT_DEADLINE_MS } from "../kernel/limits.ts";
 import { onceATurn } from "../kernel/once-a-turn.ts";
+import { Slot } from "../kernel/slot.ts";
 import { inSpan, type Span } from "../kernel/spans.ts";
 import type { AheadReader, Transactor } from "./engine.ts";
 import { DatabaseFailure, type FailureKind } from "./failure.ts";
@@ -116,7 +117,7 @@ export class GroupCommit {
   #waiting: Waiting[] = [];
   readonly #runningScopes = new Set<string>();
   /** Functions whose callers have no answer yet, the earliest deadline first; and the timer of that deadline. */
-  readonly #untold = new Set<Waiting>();
+  readonly #untold = new Set<Slot<Waiting>>();
   #deadline: NodeJS.Timeout | undefined;
   /** How many more transactions use savepoints. */
   #careful = 0;
@@ -155,13 +156,15 @@ export class GroupCommit {
         deadline: this.#now() + COMMIT_DEADLINE_MS,
         giveUp: undefined,
         settle: (outcome) => {
-          if (!this.#untold.delete(item)) return;
+          if (!this.#untold.delete(untold)) return;
+          untold.take();
           if (this.#untold.size === 0) this.#stopWatching();
           if ("value" in outcome) resolve(outcome.value as T);
           else reject(outcome.error);
         },
       };
-      this.#untold.add(item);
+      const untold = new Slot(item);
+      this.#untold.add(untold);
       this.#deadline ??= setTimeout(() => this.#endLate(), COMMIT_DEADLINE_MS);
       this.#waiting.push(item);
       void this.#beginSoon();
@@ -185,7 +188,8 @@ export class GroupCommit {
   #endLate(): void {
     this.#deadline = undefined;
     const now = this.#now();
-    for (const item of this.#untold) {
+    for (const { held: item } of this.#untold) {
+      if (!item) continue;
       if (item.deadline > now) {
         this.#deadline = setTimeout(() => this.#endLate(), item.deadline - now);
         break;
@@ -194,7 +198,7 @@ export class GroupCommit {
       item.settle({ error });
       item.giveUp?.(error);
     }
-    this.#waiting = this.#waiting.filter((item) => this.#untold.has(item));
+    this.#waiting = this.#waiting.filter((item) => item.deadline > now);
   }
 
   #stopWatching(): void {

@@ -25,8 +25,8 @@ export function viewOfPeople(
 ): AuthorityView {
   const nameless = { email: null, phoneNumber: null, ...times };
   const none: Person = { apiKeys: [], authenticators: [], oauthProviders: [], mfaPolicies: [], verifiedContacts: [] };
-  return viewThrough("organization", (refs) =>
-    refs.map(({ kind, id }): Parts[PartKind] => {
+  return viewThrough("organization", (kind, ids) =>
+    ids.map((id): Parts[PartKind] => {
       if (id === ALL) return whole[kind];
       const person = people[id] && { user: { id, name: id, ...nameless }, ...people[id] };
       return ({ ...none, ...others, ...person } as Partial<Parts>)[kind];

@@ -96,8 +96,9 @@ export function releaseChanged(
 ): void {
   for (const type of ["EMAIL", "PHONE_NUMBER"] as const) {
     const next = given[type];
+    if (next === undefined) continue;
     const own = ownContact(draft, userId, type);
-    if (next === undefined || own === undefined) continue;
+    if (own === undefined) continue;
     if (next !== null && contactOf(type, next).value === own.value) continue;
     draft.apply({ do: "loseContact", userId, contact: own, now });
     const verified = draft.part("verifiedContacts", userId).find((contact) => contact.type === type);

@@ -13,8 +13,8 @@ function draftOf(count = 1) {
     secretId: { taken: "held" },
   };
   return draftOn(
-    viewThrough("organization", (refs) =>
-      refs.map(({ kind, id }) => (kind === "secretCount" ? count : known[kind]?.[id]) as Parts[PartKind]),
+    viewThrough("organization", (kind, ids) =>
+      ids.map((id) => (kind === "secretCount" ? count : known[kind]?.[id]) as Parts[PartKind]),
     ),
   );
 }

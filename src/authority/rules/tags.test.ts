@@ -20,9 +20,7 @@ function newDraft() {
     tagsOfUser: { ada: ["staff", "old"], bob: [] },
     tagCount: { [USER]: 3, [KEY]: 2 },
   };
-  return draftOn(
-    viewThrough("organization", (refs) => refs.map(({ kind, id }) => known[kind]?.[id] as Parts[PartKind])),
-  );
+  return draftOn(viewThrough("organization", (kind, ids) => ids.map((id) => known[kind]?.[id] as Parts[PartKind])));
 }
 type TestDraft = ReturnType<typeof newDraft>;
 

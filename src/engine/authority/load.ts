@@ -29,16 +29,9 @@ const SHARED: ReadonlySet<PartKind> = new Set(["contactHolder", "quotas"]);
 
 /** The state of an organization that is being created: empty, except for parts that it shares with others. */
 const emptyState = (organizationId: string, shared: AuthorityView): AuthorityView =>
-  viewThrough(organizationId, (refs) => {
-    const asked = refs.filter(({ kind }) => SHARED.has(kind));
-    // Grouped by kind, because parts of a kind are loaded by one statement.
-    for (const [kind, some] of Map.groupBy(asked, (ref) => ref.kind))
-      shared.parts(
-        kind,
-        some.map(({ id }) => id),
-      );
-    return refs.map(({ kind, id }) => (SHARED.has(kind) ? shared.part(kind, id) : loaders[kind].absent));
-  });
+  viewThrough(organizationId, (kind, ids) =>
+    SHARED.has(kind) ? shared.parts(kind, ids) : ids.map(() => loaders[kind].absent),
+  );
 
 /** Runs `rules` on the state of an organization that is being created; its own row exists already. */
 export const onNewAuthority = <T>(

@@ -138,7 +138,7 @@ export function holderOf(
     rank,
     hasActed: hasActed(row.seniority),
     allowlists: { ofOrganization: allowlistFrom(row.allowlist_rules, row.allowlist_on_evaluation_error), ofKey },
-    organization: organizationOf({ ...row, id: row.organization_id, name: row.organization_name }),
+    organization: organizationOf(row.organization_id, row.organization_name, row),
     actor: {
       userId: row.user_id,
       userName: row.user_name,

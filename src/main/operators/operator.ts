@@ -37,7 +37,7 @@ export async function requireOrganization(read: Reader, id: string): Promise<Org
   const row = await read.selectFrom("organizations").selectAll().where("id", "=", id).executeTakeFirst();
   if (!row) throw new StartProblem(`there is no organization ${id}`);
   if (row.deleted_at !== null) throw new StartProblem(`organization ${id} was deleted; its keys are gone`);
-  return organizationOf(row);
+  return organizationOf(row.id, row.name, row);
 }
 
 /** @throws StartProblem if an activity cannot store the text */
