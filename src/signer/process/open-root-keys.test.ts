@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, it } from "node:test";
+import { type OpenRequest, PROTOCOL_VERSION } from "../protocol.ts";
+import { SigningRefused } from "./refused.ts";
+import { answer, forgetSecrets } from "./verbs.ts";
+
+/** What a signer does with the file of root keys that it has open. */
+
+const folders: string[] = [];
+afterEach(() => {
+  forgetSecrets();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function newFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "keystead-open-root-keys-"));
+  folders.push(folder);
+  return join(folder, "root.key");
+}
+
+const open = (rootKeyFile: string, more: Partial<OpenRequest> = {}) => {
+  const opened = answer({
+    verb: "open",
+    protocolVersion: PROTOCOL_VERSION,
+    rootKeyFile,
+    mayCreate: true,
+    mayReplaceFile: false,
+    seedCache: { entries: 0, lifetimeMs: 0 },
+    recordUses: false,
+    ...more,
+  });
+  assert.equal(opened.state, "open");
+  return opened as Extract<typeof opened, { state: "open" }>;
+};
+const addKey = () => answer({ verb: "replaceRootKeyFile", keys: "one more" });
+const refuses = (ask: () => unknown, expected: RegExp) =>
+  assert.throws(ask, (error: unknown) => error instanceof SigningRefused && expected.test(error.message));
+
+describe("a signer's root keys", () => {
+  it("are not written by a signer that serves, whatever is asked of it later", () => {
+    const file = newFile();
+    open(file);
+    const before = readFileSync(file, "utf8");
+    for (const keys of ["same", "one more", "the one that seals"] as const) {
+      refuses(() => answer({ verb: "replaceRootKeyFile", keys }), /was not started to replace the root key file/);
+      open(file, { mayReplaceFile: true });
+    }
+    refuses(() => open(newFile(), { mayReplaceFile: true }), /another root key file is open/);
+    assert.equal(readFileSync(file, "utf8"), before);
+  });
+
+  it("are read again when the file was replaced, and seal as they are told", () => {
+    const file = newFile();
+    const { rootKeyIds } = open(file, { mayReplaceFile: true });
+    const [old, added] = addKey().rootKeyIds as [string, string];
+    assert.deepEqual(rootKeyIds, [old]);
+    forgetSecrets();
+    assert.deepEqual(open(file).rootKeyIds, [old, added], "the first seals by default");
+    const organization = { organizationId: "organization" };
+    const { organizationKey } = answer({ verb: "createOrganizationKey", ...organization });
+    const resealed = () =>
+      answer({ verb: "resealOrganizationKeys", organizations: [{ ...organization, organizationKey }] }).organizationKeys;
+    assert.deepEqual(resealed(), [organizationKey]);
+    assert.deepEqual(open(file, { sealsWith: added }).rootKeyIds, [added, old]);
+    const [after] = resealed() as [string];
+    assert.notEqual(after, organizationKey);
+    const keys = [{ keyId: "key", curve: "CURVE_SECP256K1" }] as const;
+    for (const sealed of [organizationKey, after]) {
+      answer({ verb: "generateKeys", ...organization, organizationKey: sealed, keys: [...keys] });
+    }
+    forgetSecrets();
+    open(file, { sealsWith: added, mayReplaceFile: true });
+    assert.deepEqual(answer({ verb: "replaceRootKeyFile", keys: "the one that seals" }).rootKeyIds, [added]);
+    forgetSecrets();
+    open(file);
+    answer({ verb: "generateKeys", ...organization, organizationKey: after, keys: [...keys] });
+    refuses(
+      () => answer({ verb: "generateKeys", ...organization, organizationKey, keys: [...keys] }),
+      /was not sealed with this root key/,
+    );
+    assert.deepEqual(resealed(), [null]);
+  });
+});
