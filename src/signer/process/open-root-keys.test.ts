@@ -62,7 +62,8 @@ describe("a signer's root keys", () => {
     const organization = { organizationId: "organization" };
     const { organizationKey } = answer({ verb: "createOrganizationKey", ...organization });
     const resealed = () =>
-      answer({ verb: "resealOrganizationKeys", organizations: [{ ...organization, organizationKey }] }).organizationKeys;
+      answer({ verb: "resealOrganizationKeys", organizations: [{ ...organization, organizationKey }] })
+        .organizationKeys;
     assert.deepEqual(resealed(), [organizationKey]);
     assert.deepEqual(open(file, { sealsWith: added }).rootKeyIds, [added, old]);
     const [after] = resealed() as [string];
