@@ -79,11 +79,15 @@ export const selectionsOf = (kinds: readonly string[]) => ({
   dueLane: prepared<LeaseTimes>()((db, times) =>
     db.selectFrom("job_lanes as l").select("l.lane").where(canBeClaimed(times, kinds)).limit(1),
   ),
-  dueJobs: prepared<{ lane: string; now: number }>()((db, { lane, now }) =>
+  /** None once the lane has another gate, such as by the outcome of its last job: there must be room at that one. */
+  dueJobs: prepared<{ lane: string; gate: Gates; now: number }>()((db, { lane, gate, now }) =>
     db
       .selectFrom("jobs as j")
       .selectAll()
       .where("j.lane", "=", lane)
+      .where(({ exists, selectFrom }) =>
+        exists(selectFrom("job_lanes as l").select("l.lane").where("l.lane", "=", lane).where("l.gate", "=", gate)),
+      )
       .where(isDue(now, kinds))
       .orderBy("j.run_at")
       .orderBy("j.id")

@@ -280,11 +280,11 @@ export class JobWorker {
   /** Runs a bounded number of the lane's due jobs; resolves to how long the lane must pause, in milliseconds. */
   async #runDueJobs(active: ActiveLane): Promise<number> {
     const { database, clock } = this.#options.surroundings;
-    const { lane } = active;
+    const { lane, gate } = active;
     let remaining = MAX_JOBS_PER_LEASE;
     const latest = performance.now() + LEASE_TURN_MS;
     while (remaining > 0) {
-      const jobs = await this.#select.dueJobs(database.read, { lane, now: clock() });
+      const jobs = await this.#select.dueJobs(database.read, { lane, gate, now: clock() });
       if (jobs.length === 0) return 0;
       for (const row of jobs.slice(0, remaining)) {
         if (this.#stopping) return 0;
