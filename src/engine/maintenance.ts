@@ -1,5 +1,6 @@
 import { failForNow } from "../kernel/errors.ts";
 import type { Reader, Transactor } from "../storage/engine.ts";
+import { storeInstallationRow } from "../storage/installation-rows.ts";
 import type { Operator } from "./activities/operator-activities.ts";
 
 /** Maintenance mode: an operator has told all servers of a database to refuse writes. */
@@ -20,14 +21,8 @@ export async function findMaintenance(read: Reader): Promise<Maintenance | undef
 }
 
 /** Stores the mode; undefined ends it. */
-export async function storeMaintenance(tx: Transactor, maintenance: Maintenance | undefined): Promise<void> {
-  await tx.deleteFrom("installation").where("name", "=", MAINTENANCE).execute();
-  if (!maintenance) return;
-  await tx
-    .insertInto("installation")
-    .values({ name: MAINTENANCE, value: JSON.stringify(maintenance) })
-    .execute();
-}
+export const storeMaintenance = (tx: Transactor, maintenance: Maintenance | undefined): Promise<void> =>
+  storeInstallationRow(tx, MAINTENANCE, maintenance && JSON.stringify(maintenance));
 
 /** @throws KeysteadError MAINTENANCE */
 export function refuseDuring(maintenance: Maintenance | undefined): void {

@@ -1,3 +1,5 @@
+import type { Transactor } from "./engine.ts";
+
 /** Names of rows in the table `installation` that more than one part of the code reads. */
 
 /** The id of the root key that seals the keys of organizations. */
@@ -10,3 +12,16 @@ export const NEXT_ROOT_KEY_ID = "next_root_key_id";
 export const SERVICE_OWNER_KEY = "service_owner_key";
 /** Identifies the installation; absent before the first rotation of the root key. */
 export const INSTALLATION_ID = "installation_id";
+
+/** Stores a row of the table `installation`; undefined deletes it. */
+export async function storeInstallationRow(tx: Transactor, name: string, value: string | undefined): Promise<void> {
+  if (value === undefined) {
+    await tx.deleteFrom("installation").where("name", "=", name).execute();
+    return;
+  }
+  await tx
+    .insertInto("installation")
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+    .execute();
+}

@@ -6,10 +6,11 @@ import https from "node:https";
 import type { AddressInfo, Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
-import { OutboundError, type OutboundRequest } from "../../src/delivery/outbound.ts";
+import type { OutboundRequest } from "../../src/delivery/outbound.ts";
 import { createOutboundThread } from "../../src/delivery/outbound-thread.ts";
 import { costlyCertificates } from "../support/costly-certificates.ts";
 import { longestHold } from "../support/loop-hold.ts";
+import { failure } from "../support/outbound-failure.ts";
 import { startTestServer } from "../support/server.ts";
 
 /** The outbound client whose work is done by a thread of its own. What it does otherwise is tested in outbound.test.ts. */
@@ -32,17 +33,6 @@ function clientOf(t: TestContext) {
   const get = (url: string, more: Partial<OutboundRequest> = {}) =>
     client.request({ method: "GET", url, timeoutMs: 60_000, maxResponseBytes: 2 ** 22, ...more });
   return { get, close: client.close };
-}
-
-/** Expects an OutboundError of this kind; gives its message. */
-async function failure(outcome: Promise<unknown>, kind: string): Promise<string> {
-  const error = await outcome.then(
-    () => assert.fail("the request had an answer"),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof OutboundError, String(error));
-  assert.equal(error.kind, kind, error.message);
-  return error.message;
 }
 
 test("requests and answers arrive as they were given, errors too", async (t) => {

@@ -13,12 +13,7 @@ import type { TLSSocket } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gunzipSync, gzipSync } from "node:zlib";
-import {
-  createOutboundClient,
-  OutboundError,
-  type OutboundOptions,
-  type OutboundRequest,
-} from "../../src/delivery/outbound.ts";
+import { createOutboundClient, type OutboundOptions, type OutboundRequest } from "../../src/delivery/outbound.ts";
 import {
   BYTES_PER_PIECE,
   MAX_ANSWER_PIECES,
@@ -27,6 +22,7 @@ import {
   MAX_INTERIM_ANSWERS,
   MAX_SESSION_TICKETS,
 } from "../../src/kernel/limits.ts";
+import { failure } from "../support/outbound-failure.ts";
 import { reservePort } from "../support/ports.ts";
 
 const pem = (name: string) => readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url), "utf8");
@@ -84,17 +80,6 @@ function clientOf(t: TestContext, options: Partial<OutboundOptions> = {}) {
 const PATIENCE_MS = 1500;
 
 const toLoopback = async () => [{ address: "127.0.0.1", family: 4 }];
-
-/** Expects an OutboundError of this kind; gives its message. */
-async function failure(outcome: Promise<unknown>, kind: string): Promise<string> {
-  const error = await outcome.then(
-    () => assert.fail("the request had an answer"),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof OutboundError, String(error));
-  assert.equal(error.kind, kind, error.message);
-  return error.message;
-}
 
 test("sends the request as given and returns the answer as given", async (t) => {
   const received: { method?: string; url?: string; headers: http.IncomingHttpHeaders; body: string }[] = [];

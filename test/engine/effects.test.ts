@@ -34,6 +34,28 @@ type Plan = { number: number; gate: string };
 type Intent = { name: string; gate: string };
 type Effect = (context: PerformContext<Intent, Plan>) => Promise<Performed<{ number: number }>>;
 
+/** For a body that is sent twice: both have looked for the activity before either has stored it, and the second one to arrive fails after that. */
+function atOnce(failing: () => never) {
+  const bothAreThere = Promise.withResolvers<void>();
+  const oneIsStored = Promise.withResolvers<void>();
+  return {
+    async arrive(number: number): Promise<void> {
+      if (number === 1) return bothAreThere.promise;
+      bothAreThere.resolve();
+      await oneIsStored.promise;
+      failing();
+    },
+    twice<T>(send: () => Promise<T>): Promise<[T, T]> {
+      const sending = async () => {
+        const view = await send();
+        oneIsStored.resolve();
+        return view;
+      };
+      return Promise.all([sending(), sending()]);
+    },
+  };
+}
+
 let plansMade = 0;
 let perform: Effect;
 /** Done while a plan is made. */
@@ -195,21 +217,11 @@ for (const engineName of engines) {
       const root = await newOrganization();
       perform = async ({ plan: { number } }) => ({ done: { number } });
       const body = bodyOf(root);
-      const bothPlan = Promise.withResolvers<void>();
-      const oneIsStored = Promise.withResolvers<void>();
-      // Both have looked for the activity before either has stored it.
-      whilePlanning = async (number) => {
-        if (number === 1) return bothPlan.promise;
-        bothPlan.resolve();
-        await oneIsStored.promise;
-        fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it rings already" });
-      };
-      const sending = async () => {
-        const view = await send(root, ring, body);
-        oneIsStored.resolve();
-        return view;
-      };
-      const [sent, again] = await Promise.all([sending(), sending()]);
+      const { arrive, twice } = atOnce(() =>
+        fail("CHAIN_UNAVAILABLE", { chain: "a chain", reason: "it rings already" }),
+      );
+      whilePlanning = arrive;
+      const [sent, again] = await twice(() => send(root, ring, body));
       assert.equal(plansMade, 2, "both have planned");
       assert.equal(again.id, sent.id);
       assert.equal((await ended(root, sent.id)).status, "ACTIVITY_STATUS_COMPLETED");
@@ -265,21 +277,11 @@ for (const engineName of engines) {
         [second, voted, waiting.id],
       ] as const) {
         let prepared = 0;
-        const bothPrepare = Promise.withResolvers<void>();
-        const oneIsStored = Promise.withResolvers<void>();
-        preparing = async () => {
-          prepared++;
-          if (prepared === 1) return bothPrepare.promise;
-          bothPrepare.resolve();
-          await oneIsStored.promise;
-          fail("BROADCAST_REFUSED", { chain: "a chain", reason: "it rings already" });
-        };
-        const sending = async () => {
-          const view = await send(client, ring, body);
-          oneIsStored.resolve();
-          return view;
-        };
-        const [sent, again] = await Promise.all([sending(), sending()]);
+        const { arrive, twice } = atOnce(() =>
+          fail("BROADCAST_REFUSED", { chain: "a chain", reason: "it rings already" }),
+        );
+        preparing = () => arrive(++prepared);
+        const [sent, again] = await twice(() => send(client, ring, body));
         assert.equal(prepared, 2, "both have prepared");
         assert.equal(again.id, sent.id);
         assert.ok(id === undefined || sent.id === id);

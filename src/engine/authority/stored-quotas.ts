@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import { type QuotaName, type Quotas, quotaNames, refuseOver, USUAL_QUOTAS } from "../../authority/quotas.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
+import { storeInstallationRow } from "../../storage/installation-rows.ts";
 import { prepared } from "../../storage/prepared.ts";
 
 /** Stored quotas: those of the installation, which servers write when they start, and those of single organizations. */
@@ -54,13 +55,7 @@ export async function storeQuotasOfInstallation(database: Database, quotas: Quot
     .where("name", "=", OF_INSTALLATION)
     .executeTakeFirst();
   if ((stored?.value ?? JSON.stringify(USUAL_QUOTAS)) === value) return false;
-  await database.transact(OF_INSTALLATION, async (tx) => {
-    await tx
-      .insertInto("installation")
-      .values({ name: OF_INSTALLATION, value })
-      .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
-      .execute();
-  });
+  await database.transact(OF_INSTALLATION, (tx) => storeInstallationRow(tx, OF_INSTALLATION, value));
   return true;
 }
 

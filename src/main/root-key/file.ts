@@ -4,7 +4,8 @@ import type { ReplaceRootKeyFileRequest } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Config } from "../config.ts";
 import { StartProblem } from "../start-problem.ts";
-import { refuseOtherFile, requireRootKeys, sealedKeysOf } from "./rotate.ts";
+import { refuseOtherFile, requireRootKeys } from "./remembered.ts";
+import { sealedKeysOf } from "./rotate.ts";
 import { signerWithRootKey } from "./signer.ts";
 
 /** The file of root keys, and the commands that replace it. Only a signer reads and writes it. */

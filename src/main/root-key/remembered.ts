@@ -1,5 +1,6 @@
-import type { Reader, Transactor } from "../../storage/engine.ts";
+import type { Reader } from "../../storage/engine.ts";
 import { NEXT_ROOT_KEY_ID, PREVIOUS_ROOT_KEY_ID, ROOT_KEY_ID } from "../../storage/installation-rows.ts";
+import { StartProblem } from "../start-problem.ts";
 
 /** The ids of root keys that the database remembers. */
 export interface RememberedRootKeys {
@@ -29,15 +30,18 @@ export function rootKeysIn(installation: ReadonlyMap<string, string>): Remembere
   return { current, ...(previous === undefined ? {} : { previous }), ...(next === undefined ? {} : { next }) };
 }
 
-/** Stores a row of `installation`; undefined deletes it. */
-export async function storeInstallationRow(tx: Transactor, name: string, value: string | undefined): Promise<void> {
-  if (value === undefined) {
-    await tx.deleteFrom("installation").where("name", "=", name).execute();
-    return;
-  }
-  await tx
-    .insertInto("installation")
-    .values({ name, value })
-    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
-    .execute();
+/** @throws StartProblem if the database has no installation */
+export async function requireRootKeys(read: Reader): Promise<RememberedRootKeys> {
+  const remembered = await findRootKeys(read);
+  if (remembered) return remembered;
+  throw new StartProblem("the database remembers no root key yet; start the server once");
+}
+
+/** @throws StartProblem if the file lacks a root key that the database needs */
+export function refuseOtherFile(file: string, ids: readonly string[], { current, previous }: RememberedRootKeys): void {
+  const missing = [current, ...(previous === undefined ? [] : [previous])].filter((id) => !ids.includes(id));
+  if (missing.length === 0) return;
+  throw new StartProblem(
+    `the root key file ${file} does not contain ${missing.join(" or ")}, with which keys in this database are sealed; nothing was changed`,
+  );
 }

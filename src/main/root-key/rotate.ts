@@ -3,18 +3,18 @@ import type { SignerProcess } from "../../signer/client.ts";
 import { INSTALLATION, type Sealed } from "../../signer/protocol.ts";
 import { installationIdOf } from "../../storage/backup/manifest.ts";
 import type { Database } from "../../storage/database.ts";
-import type { Reader } from "../../storage/engine.ts";
 import {
   INSTALLATION_ID,
   NEXT_ROOT_KEY_ID,
   PREVIOUS_ROOT_KEY_ID,
   ROOT_KEY_ID,
   SERVICE_OWNER_KEY,
+  storeInstallationRow,
 } from "../../storage/installation-rows.ts";
 import type { Config } from "../config.ts";
 import { type ShownServer, untilAlive } from "../operators/servers.ts";
 import { StartProblem } from "../start-problem.ts";
-import { findRootKeys, type RememberedRootKeys, storeInstallationRow } from "./remembered.ts";
+import { refuseOtherFile, requireRootKeys } from "./remembered.ts";
 import { signerWithRootKey } from "./signer.ts";
 
 /** How many keys of organizations are sealed anew in one transaction. */
@@ -85,22 +85,6 @@ export async function rotateRootKey({ config, database, clock, onProgress }: Rot
   } finally {
     await signer.close();
   }
-}
-
-/** @throws StartProblem if the database has no installation */
-export async function requireRootKeys(read: Reader): Promise<RememberedRootKeys> {
-  const remembered = await findRootKeys(read);
-  if (remembered) return remembered;
-  throw new StartProblem("the database remembers no root key yet; start the server once");
-}
-
-/** @throws StartProblem if the file lacks a root key that the database needs */
-export function refuseOtherFile(file: string, ids: readonly string[], { current, previous }: RememberedRootKeys): void {
-  const missing = [current, ...(previous === undefined ? [] : [previous])].filter((id) => !ids.includes(id));
-  if (missing.length === 0) return;
-  throw new StartProblem(
-    `the root key file ${file} does not contain ${missing.join(" or ")}, with which keys in this database are sealed; nothing was changed`,
-  );
 }
 
 /** Servers read the file again, so that they can open what others seal with the new key. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
@@ -50,6 +50,19 @@ describe("a signer's root keys", () => {
     }
     refuses(() => open(newFile(), { mayReplaceFile: true }), /another root key file is open/);
     assert.equal(readFileSync(file, "utf8"), before);
+  });
+
+  it("stay open when the file was replaced by one without the key that seals", () => {
+    const file = newFile();
+    const [sealsWith] = open(file).rootKeyIds as [string];
+    const { organizationKey } = answer({ verb: "createOrganizationKey", organizationId: "organization" });
+    writeFileSync(
+      file,
+      JSON.stringify({ version: 1, protection: "none", rootKey: Buffer.alloc(32, 7).toString("base64") }),
+    );
+    assert.throws(() => open(file, { sealsWith }), /does not contain the root key [0-9a-f]{32} any more/);
+    const keys = [{ keyId: "key", curve: "CURVE_SECP256K1" as const }];
+    answer({ verb: "generateKeys", organizationId: "organization", organizationKey, keys });
   });
 
   it("are read again when the file was replaced, and seal as they are told", () => {

@@ -38,7 +38,7 @@ import { type Organization, organizationContext, withOrganization, withSecret } 
 import { pullCredential } from "./pull-secrets.ts";
 import { createQuorumKey, reEncryptedTo, statedProvisioning } from "./quorum-keys.ts";
 import { SigningRefused } from "./refused.ts";
-import { newRootKey, openRootKeyFile, revisionOf, writeRootKeyFile } from "./root-key-file.ts";
+import { newRootKey, openRootKeyFile, RootKeyProblem, revisionOf, writeRootKeyFile } from "./root-key-file.ts";
 import { RootKeys, rootKeyId } from "./root-keys.ts";
 import { cachedKey, secretCache } from "./secret-cache.ts";
 import { signPayload } from "./sign.ts";
@@ -401,7 +401,12 @@ function openAgain(
   } else {
     const outcome = openRootKeyFile(file, passphrase, false);
     if (outcome.state === "sealed") throw new RootKeySealed("the root key file is protected by a passphrase now");
-    opened = { ...before, revision: outcome.revision, rootKeys: new RootKeys(outcome.rootKeys, sealsWith) };
+    const rootKeys = new RootKeys(outcome.rootKeys, sealsWith);
+    if (sealsWith !== undefined && rootKeys.ids[0] !== sealsWith) {
+      rootKeys.wipe();
+      throw new RootKeyProblem(`the root key file ${file} does not contain the root key ${sealsWith} any more`);
+    }
+    opened = { ...before, revision: outcome.revision, rootKeys };
     before.rootKeys.wipe();
   }
   return { state: "open", rootKeyIds: [...opened.rootKeys.ids], created: false };
