@@ -15,7 +15,7 @@ import { shortestPieces } from "../../src/kernel/turns.ts";
  * What is not looked at more closely: turns that use less of the processor than this are counted together. To read the counts goes
  * through all of V8's heap and takes longer than this.
  */
-const SHORT_MS = 10;
+const SHORT_MS = 20;
 
 /** Of native code, by what was asked of it. */
 let native = new Map<string, number>();
