@@ -6,7 +6,7 @@ import { DatabaseFailure } from "../../../storage/failure.ts";
 import { laterUpdate, preparedWrite } from "../../../storage/prepared.ts";
 import type { Schema } from "../../../storage/schema.ts";
 import { deleteRows, timesOf, updateRows } from "./rows.ts";
-import { takeVotesBack, timeOfLoss } from "./votes.ts";
+import { revokeVotes, timeOfLoss } from "./votes.ts";
 import type { Writers } from "./writers.ts";
 
 /** Stands for null, which means "unchanged" in the statement. No contact is empty. */
@@ -132,12 +132,12 @@ export const userWriters = {
     const { id: credentialId } = contactCredential(contact);
     const lostAt = await timeOfLoss(tx, { organizationId, userId, credentialId }, now);
     // The id includes the user, because others may have or get the same contact.
-    await takeVotesBack(tx, organizationId, [{ id: `${userId} ${credentialId}` }], lostAt);
+    await revokeVotes(tx, organizationId, [{ id: `${userId} ${credentialId}` }], lostAt);
   },
 
   async removeUser(tx, organizationId, { userId, now }) {
     // Everything that belongs to them is deleted with the row.
     await deleteRows(tx, "users", { organizationId, id: userId });
-    await takeVotesBack(tx, organizationId, [{ id: userId }], now);
+    await revokeVotes(tx, organizationId, [{ id: userId }], now);
   },
 } satisfies Partial<Writers>;
