@@ -88,10 +88,10 @@ const UNKNOWN_RIGHTS =
 
 /** The activity as shown to the user who asks. Whether they may vote on an open one is determined within their budget. */
 export async function viewActivityAs(
-  viewer: { actor: Actor; budget: RequestBudget; voters?: AskedUsers | undefined; now: number },
   read: Reader,
   activity: ActivityRecord,
   votes: readonly VoteRecord[],
+  viewer: { actor: Actor; budget: RequestBudget; voters?: AskedUsers | undefined; now: number },
   loadFacts: () => Promise<LoadableFacts>,
 ): Promise<ActivityView> {
   const { actor, budget, voters, now } = viewer;
