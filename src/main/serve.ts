@@ -35,7 +35,8 @@ import { createListener, createRoom, type Listener } from "../http/listener.ts";
 import { openApiDocument } from "../http/openapi.ts";
 import { pages } from "../http/pages.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
-import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
+import { durationText } from "../kernel/durations.ts";
+import { DRAIN_DEADLINE_MS, FIRST_VISIT_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
 import type { Chain } from "../nodes/families.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
@@ -514,7 +515,10 @@ export function banner(server: RunningServer, config: Config): string {
   const lines = [`Keystead ${version} is serving ${baseUrl}`, ""];
   if (isFirstStart) lines.push("This first start created an organization, a root user and an API key.");
   if (firstVisitUrl !== undefined) {
-    lines.push(`To sign in with a passkey, open this link within 15 minutes: ${firstVisitUrl}`, "");
+    lines.push(
+      `To sign in with a passkey, open this link within ${durationText(FIRST_VISIT_MS)}: ${firstVisitUrl}`,
+      "",
+    );
   }
   return [
     ...lines,
