@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { type Assets, assetsRoute, loadAssets } from "./assets.ts";
 import { contentSecurityPolicy } from "./content-security-policy.ts";
 import { once } from "./once.ts";
-import type { Mount, RouteAnswer } from "./listener.ts";
+import type { Mount, RouteAnswer } from "./route.ts";
 
 /** The console: one page and its assets, built by `npm run build:console`. */
 

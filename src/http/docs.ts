@@ -2,7 +2,7 @@ import { fail } from "../kernel/errors.ts";
 import { contentSecurityPolicy, ownScripts } from "./content-security-policy.ts";
 import { loadDocsPage, OPENAPI_PATH, scriptPath } from "./docs-page.ts";
 import { once } from "./once.ts";
-import type { RequestHead, Route, RouteAnswer } from "./listener.ts";
+import type { RequestHead, Route, RouteAnswer } from "./route.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 import { JSON_CONTENT_TYPE } from "./wire.ts";
 

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { type Assets, assetsRoute, loadAssets } from "./assets.ts";
 import { contentSecurityPolicy } from "./content-security-policy.ts";
 import { once } from "./once.ts";
-import type { Mount, RouteAnswer } from "./listener.ts";
+import type { Mount, RouteAnswer } from "./route.ts";
 
 /** The pages that wallet apps show in a frame, built by `npm run build:console`. */
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { fail } from "../kernel/errors.ts";
 import { contentSecurityPolicy, ownScripts } from "./content-security-policy.ts";
 import { once } from "./once.ts";
-import type { Mount, RequestHead, RouteAnswer } from "./listener.ts";
+import type { Mount, RequestHead, RouteAnswer } from "./route.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 
 /** The handbook: pages and their assets, built by `npm run docs`. */

@@ -6,7 +6,7 @@ import { makeStamp, type StampingKey } from "../crypto/make-stamp.ts";
 import type { Engine } from "../engine/engine.ts";
 import { activityAt, submitOwn } from "../engine/own-activities.ts";
 import { matches } from "../engine/validate.ts";
-import type { Mount, RequestHead } from "../http/listener.ts";
+import type { Mount, RequestHead } from "../http/route.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { durationText } from "../kernel/durations.ts";
 import { fail } from "../kernel/errors.ts";
