@@ -1,5 +1,5 @@
 import { decide } from "../../authority/decisions/decide.ts";
-import { denialDetails, denialOf, NOT_ASKED } from "../../authority/decisions/denials.ts";
+import { denialDetails, denialOf, NO_POLICIES_EVALUATED } from "../../authority/decisions/denials.ts";
 import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
 import { sessionScopeProblem } from "../../authority/decisions/session-scope.ts";
 import { voteDenial, voteRights } from "../../authority/decisions/votes.ts";
@@ -171,7 +171,7 @@ function refuseManyVotes({ id }: ActivityRecord, votes: readonly VoteRecord[], {
 }
 
 const scopeDenial = (problem: string): KeysteadError =>
-  denialOf(denialDetails(problem, NOT_ASKED, "Stamp with a credential that this scope does not limit."));
+  denialOf(denialDetails(problem, NO_POLICIES_EVALUATED, "Stamp with a credential that this scope does not limit."));
 
 async function verdictOn(read: Reader, facts: LoadableFacts, target: Target, budget: DecisionBudget): Promise<Verdict> {
   const decision = await onFacts(read, facts, budget, (steps) => decide(facts, steps));
