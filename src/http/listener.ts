@@ -420,7 +420,7 @@ class HttpListener implements Listener {
     name: string,
     { requestId, error, message }: { requestId: string; error: unknown; message: string },
   ): void {
-    const reason = error instanceof DatabaseFailure ? error.told : undefined;
+    const reason = error instanceof DatabaseFailure ? error.driverMessage : undefined;
     this.#outages.note(name, (since) => this.#log.warn({ requestId, error: name, reason, ...since }, message));
   }
 

@@ -144,7 +144,7 @@ export async function* piecesOf(reader: RowReader, tables: readonly Table[]): As
 export function asProblem(error: unknown): BackupProblem {
   if (error instanceof BackupProblem) return error;
   const failure = translate(error);
-  const told = failure instanceof DatabaseFailure ? failure.told : (failure as Error).message;
+  const message = failure instanceof DatabaseFailure ? failure.driverMessage : (failure as Error).message;
   const trouble = isOutOfRoom(failure) ? "has no room left on its disk" : "does not work";
-  return new BackupProblem(`the database ${trouble}: ${told}`, { cause: error });
+  return new BackupProblem(`the database ${trouble}: ${message}`, { cause: error });
 }
