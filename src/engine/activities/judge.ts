@@ -195,8 +195,8 @@ async function whereOf(
   if (!operation.byParents || record.body === undefined) return organization;
   const named = claimedOrganizationId(Buffer.from(record.body));
   const isParent = named === organization.id && organization.parentId === null;
-  const told = isParent ? await operation.carriedOutIn?.({ intent, read, organization }) : undefined;
-  const id = told ?? named;
+  const chosen = isParent ? await operation.carriedOutIn?.({ intent, read, organization }) : undefined;
+  const id = chosen ?? named;
   if (id === organization.id) return organization;
   const found = await findOrganization(read, id);
   if (found?.parentId === organization.id) return found;
