@@ -11,7 +11,7 @@ import {
 import { type Services, servicesFor } from "../engine/services.ts";
 import { validate, withoutNulls } from "../engine/validate.ts";
 import { joinedHeader } from "../http/headers.ts";
-import type { Mount, RequestHead, Route } from "../http/listener.ts";
+import type { Mount, RequestHead, Route } from "../http/route.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { fail, failForNow, KeysteadError } from "../kernel/errors.ts";
 import { isId } from "../kernel/ids.ts";

@@ -57,7 +57,7 @@ export type Change =
     }
   | { do: "addApiKeys"; userId: string; apiKeys: readonly ApiKey[]; now: number }
   /** Votes are revoked if a user wants the keys deleted, but not if newer keys replace them. */
-  | { do: "removeApiKeys"; userId: string; apiKeys: readonly ApiKey[]; takesVotesBack: boolean; now: number }
+  | { do: "removeApiKeys"; userId: string; apiKeys: readonly ApiKey[]; revokesVotes: boolean; now: number }
   | { do: "addAuthenticators"; userId: string; authenticators: readonly Authenticator[]; now: number }
   /** Votes made with them are revoked. */
   | { do: "removeAuthenticators"; userId: string; authenticators: readonly Authenticator[]; now: number }

@@ -28,8 +28,8 @@ export const capability = <const Operations extends readonly Operation[]>(
   manifest: Capability<Operations>,
 ): Capability<Operations> => manifest;
 
-/** The manifests of all capabilities, combined. */
-export interface House {
+/** What all manifests provide together. */
+export interface CombinedManifests {
   proxyCalls: readonly ProxyCall[];
   jobs: readonly JobKind[];
   serviceKeys: readonly ServiceKeyKind[];
@@ -38,7 +38,7 @@ export interface House {
 }
 
 /** @throws Error if two capabilities claim the same name, or one keeps a table that another erases: a bug in the manifests */
-export function houseOf(capabilities: readonly Capability[]): House {
+export function combineManifests(capabilities: readonly Capability[]): CombinedManifests {
   const proxyCalls = capabilities.flatMap((each) => each.proxyCalls ?? []);
   const jobs = capabilities.flatMap((each) => each.jobs ?? []);
   const serviceKeys = capabilities.flatMap((each) => each.serviceKeys ?? []);

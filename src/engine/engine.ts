@@ -79,19 +79,19 @@ export function createEngine(options: EngineOptions): Engine {
 
   function accept(operation: Operation, origin: RequestOrigin): (body: Buffer) => Promise<Answer> {
     const { stamps, remoteAddress, isExempt = false, onPrincipal, isWanted } = origin;
-    const tell = (error: unknown, body?: Buffer) => {
+    const auditRefusal = (error: unknown, body?: Buffer) => {
       if (!isRefusedAuthentication(error)) return;
       const organizationId = () => body && namedOrganizationId(body);
       audit.refused({ reason: error.code, operation: operation.path, organizationId, remoteAddress });
     };
-    const stamp = fittingStamp(operation, stamps, tell);
+    const stamp = fittingStamp(operation, stamps, auditRefusal);
     admission.refuseFailing(remoteAddress, stamp.kind.keyOf(stamp.decoded));
     const reach = reachOf(operation);
     return async (body) => {
       try {
         return await answer(body);
       } catch (error) {
-        tell(error, body);
+        auditRefusal(error, body);
         throw error;
       }
     };
@@ -232,14 +232,14 @@ export function createEngine(options: EngineOptions): Engine {
 const tooCostly = (error: unknown): unknown =>
   error instanceof OutOfBudget ? new KeysteadError("DECISION_TOO_COSTLY", {}, []) : error;
 
-/** The stamp, if its kind may be used for the operation; reports a refusal to `tell`. */
-function fittingStamp(operation: Operation, stamps: StampHeaders, tell: (error: unknown) => void): DecodedStamp {
+/** The stamp, if its kind may be used for the operation. */
+function fittingStamp(operation: Operation, stamps: StampHeaders, onRefused: (error: unknown) => void): DecodedStamp {
   try {
     const stamp = decodeStamp(stamps);
     refuseUnfitKind(stamp.kind, operation);
     return stamp;
   } catch (error) {
-    tell(error);
+    onRefused(error);
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { durationText } from "../kernel/durations.ts";
 import { fail } from "../kernel/errors.ts";
 import { isId } from "../kernel/ids.ts";
 import { parseJson, parseJsonInTurns } from "../kernel/json.ts";
@@ -35,7 +36,8 @@ export async function parseBody(body: Buffer, organizationId: string): Promise<R
   const object = objectOf(body, await parseJsonInTurns(body));
   if (body.length > LARGE_JSON_BYTES) await nextTurn();
   if (organizationIdOf(object) === organizationId) return object;
-  return fail("FIELD_INVALID", { field: "organizationId", reason: "is ambiguous" });
+  const reason = "must be in the body once, at its top level and without an escape in its name";
+  return fail("FIELD_INVALID", { field: "organizationId", reason });
 }
 
 function objectOf(body: Buffer, parsed: unknown): Record<string, unknown> {
@@ -102,14 +104,16 @@ function refuseType(types: string[]): never {
   fail("FIELD_INVALID", { field: "type", reason: `must be one of ${types.join(", ")}` });
 }
 
-/** A request is valid for an hour; clocks may differ by a few minutes. */
+/** A request is valid for a limited time, and clocks may differ a little. */
 function checkLiveness(timestampMs: string, now: number): void {
   if (!/^[0-9]{1,15}$/.test(timestampMs)) {
     fail("FIELD_INVALID", { field: "timestampMs", reason: "must be the current time in milliseconds, in digits" });
   }
   const time = Number(timestampMs);
-  if (now - time > MAX_REQUEST_AGE_MS) fail("TIMESTAMP_STALE", { maxAge: "1 hour" });
-  if (time - now > MAX_CLOCK_AHEAD_MS) fail("TIMESTAMP_AHEAD", { maxAhead: "5 minutes", serverTimeMs: now });
+  if (now - time > MAX_REQUEST_AGE_MS) fail("TIMESTAMP_STALE", { maxAge: durationText(MAX_REQUEST_AGE_MS) });
+  if (time - now > MAX_CLOCK_AHEAD_MS) {
+    fail("TIMESTAMP_AHEAD", { maxAhead: durationText(MAX_CLOCK_AHEAD_MS), serverTimeMs: now });
+  }
 }
 
 /** The parameters of a stored body, in the form of `Submission.parameters`. */

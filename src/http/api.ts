@@ -6,7 +6,7 @@ import { pathOf } from "../engine/registry.ts";
 import { KeysteadError } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/log.ts";
 import { joinedHeader } from "./headers.ts";
-import type { Mount, Route } from "./listener.ts";
+import type { Mount, Route } from "./route.ts";
 import { type ActivityTimesSetting, activityTimesFor, renderAnswer } from "./wire.ts";
 
 export interface ApiOptions {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { fail } from "../kernel/errors.ts";
-import type { Route } from "./listener.ts";
+import type { Route } from "./route.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 
 /** Scripts, style sheets and images of built pages, by path. */

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { type Assets, assetsRoute, loadAssets } from "./assets.ts";
-import type { Mount, RouteAnswer } from "./listener.ts";
+import { contentSecurityPolicy } from "./content-security-policy.ts";
 import { once } from "./once.ts";
+import type { Mount, RouteAnswer } from "./route.ts";
 
 /** The console: one page and its assets, built by `npm run build:console`. */
 
@@ -44,7 +45,10 @@ function pageOf(html: string): RouteAnswer {
     headers: {
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-cache",
-      "content-security-policy": contentSecurityPolicy(nonce),
+      "content-security-policy": contentSecurityPolicy({
+        "style-src": `'self' 'nonce-${nonce}'`,
+        "img-src": "'self' data:",
+      }),
       "cross-origin-opener-policy": "same-origin",
       "cross-origin-resource-policy": "same-origin",
       "permissions-policy": PERMISSIONS,
@@ -56,16 +60,3 @@ function pageOf(html: string): RouteAnswer {
 
 const PERMISSIONS =
   "camera=(), geolocation=(), microphone=(), payment=(), usb=(), publickey-credentials-create=(self), publickey-credentials-get=(self)";
-
-/** Allows scripts of the build and requests to this server. Nothing may frame the page, and its forms may not be submitted elsewhere. */
-const contentSecurityPolicy = (nonce: string): string =>
-  [
-    "default-src 'none'",
-    "script-src 'self'",
-    `style-src 'self' 'nonce-${nonce}'`,
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");

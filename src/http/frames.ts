@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { type Assets, assetsRoute, loadAssets } from "./assets.ts";
-import type { Mount, RouteAnswer } from "./listener.ts";
+import { contentSecurityPolicy } from "./content-security-policy.ts";
 import { once } from "./once.ts";
+import type { Mount, RouteAnswer } from "./route.ts";
 
 /** The pages that wallet apps show in a frame, built by `npm run build:console`. */
 
@@ -20,7 +21,7 @@ export function framePages(origins: readonly string[], folder: URL = BUILT): Mou
   const headers = {
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-cache",
-    "content-security-policy": contentSecurityPolicy(origins),
+    "content-security-policy": contentSecurityPolicy({}, origins.join(" ")),
     "permissions-policy": PERMISSIONS,
     "referrer-policy": "no-referrer",
   };
@@ -55,15 +56,3 @@ const pageIn = (folder: URL, name: string): URL => new URL(`${name}.html`, folde
 
 const PERMISSIONS =
   "camera=(), geolocation=(), microphone=(), payment=(), usb=(), publickey-credentials-create=(), publickey-credentials-get=()";
-
-/** Allows scripts of the build, which send requests only to this server, for its keys. */
-const contentSecurityPolicy = (origins: readonly string[]): string =>
-  [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    `frame-ancestors ${origins.join(" ")}`,
-  ].join("; ");

@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fail } from "../kernel/errors.ts";
-import type { Mount, RequestHead, RouteAnswer } from "./listener.ts";
+import { contentSecurityPolicy, ownScripts } from "./content-security-policy.ts";
 import { once } from "./once.ts";
+import type { Mount, RequestHead, RouteAnswer } from "./route.ts";
 import { type StaticFile, staticFile } from "./static-file.ts";
 
 /** The handbook: pages and their assets, built by `npm run docs`. */
@@ -73,8 +73,11 @@ const loaded = (path: string, type: string, content: Buffer): Promise<StaticFile
     "cache-control": path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
-    ...(type === CONTENT_TYPES[PAGE] ? { "content-security-policy": contentSecurityPolicy(content.toString()) } : {}),
+    ...(type === CONTENT_TYPES[PAGE] ? { "content-security-policy": policyOfPage(content.toString()) } : {}),
   });
+
+const policyOfPage = (html: string): string =>
+  contentSecurityPolicy({ "script-src": ownScripts(html), "img-src": "'self' data:" });
 
 /** The path of a page has no file extension. The path of a folder returns its first page. */
 async function answerTo(head: RequestHead, files: Files): Promise<RouteAnswer> {
@@ -86,21 +89,3 @@ async function answerTo(head: RequestHead, files: Files): Promise<RouteAnswer> {
   if (missing && !path.startsWith(ASSETS)) return { ...missing.answer({ ...head, headers: {} }), status: 404 };
   return fail("ROUTE_NOT_FOUND", { method: "GET", path: `${BELOW}*` });
 }
-
-/** Allows scripts of the build and the short ones in the page, and requests to this server only. */
-function contentSecurityPolicy(html: string): string {
-  const inline = html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g);
-  const hashes = [...inline].map(([, code]) => `'sha256-${digestOf(code as string)}'`);
-  return [
-    "default-src 'none'",
-    `script-src ${["'self'", ...new Set(hashes)].join(" ")}`,
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");
-}
-
-const digestOf = (code: string): string => createHash("sha256").update(code).digest("base64");

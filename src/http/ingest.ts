@@ -1,4 +1,4 @@
-import type { Mount } from "./listener.ts";
+import type { Mount } from "./route.ts";
 
 /** Events that other services send. Anybody may send a request, but each must have its sender's signature. */
 export const ingest = ({ ses }: { ses: (body: Buffer) => Promise<void> }): Mount => ({

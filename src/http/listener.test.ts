@@ -6,7 +6,8 @@ import { failForNow } from "../kernel/errors.ts";
 import { MAX_BODY_BYTES, MAX_HELD_ANSWER_BYTES, MAX_SHARE_OF_ONE_ADDRESS } from "../kernel/limits.ts";
 import { createLogger } from "../kernel/log.ts";
 import { nextTurn } from "../kernel/next-turn.ts";
-import { createListener, createRoom, type Route, type RouteAnswer } from "./listener.ts";
+import { createListener, createRoom } from "./listener.ts";
+import type { Route, RouteAnswer } from "./route.ts";
 
 it("gives the room of an answer back though its client left before there was one", async () => {
   const large = Buffer.alloc((MAX_HELD_ANSWER_BYTES * MAX_SHARE_OF_ONE_ADDRESS) / 2);

@@ -21,10 +21,8 @@ import { newId } from "../kernel/ids.ts";
 import { type Cidr, networkOf } from "../kernel/ip-address.ts";
 import { printable } from "../kernel/json.ts";
 import {
-  BYTES_PER_PIECE,
   HEADER_TIMEOUT_MS,
   IDLE_TIMEOUT_MS,
-  MAX_BODY_PIECES,
   MAX_HEADER_BYTES,
   MAX_HELD_ANSWER_BYTES,
   MAX_HELD_BODY_BYTES,
@@ -35,6 +33,7 @@ import type { Logger } from "../kernel/log.ts";
 import { NowAndThen } from "../kernel/now-and-then.ts";
 import type { Span, Tracer } from "../kernel/spans.ts";
 import { DatabaseFailure } from "../storage/failure.ts";
+import { brokenRequestError, notHttp, reasonOfBroken, TOO_MANY_PIECES } from "./broken-request.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import { allowOrigin, answerPreflight, isPreflight, OPEN_TO_ALL } from "./cors.ts";
@@ -44,60 +43,8 @@ import { requestsInFewPieces } from "./pieces.ts";
 import { readBody } from "./read-body.ts";
 import { isProxyAmong, type RemoteAddressOf, remoteAddressBehind } from "./remote-address.ts";
 import { renderError } from "./render-error.ts";
+import type { Mount, Route, RouteAnswer } from "./route.ts";
 import { JSON_CONTENT_TYPE } from "./wire.ts";
-
-/** A request whose headers have arrived. */
-export interface RequestHead {
-  /** The request id in the log and in error answers. */
-  id: string;
-  /** Without the query. */
-  path: string;
-  headers: IncomingHttpHeaders;
-  /** The client's IP address behind the trusted proxies. Undefined if unknown. */
-  remoteAddress: string | undefined;
-  /** Whether the client still waits for the answer. */
-  isWanted: () => boolean;
-  /** Adds facts to the request's line in the log. Only identifiers and outcomes, no secrets. */
-  note(facts: Record<string, string>): void;
-}
-
-/** The answer of a route. */
-export interface RouteAnswer {
-  /** By default 200. */
-  status?: number;
-  /** The content type is JSON by default. */
-  headers?: Record<string, string>;
-  body: string | Buffer;
-  /** Whether all answers share these bytes, so that another answer takes no memory. */
-  isShared?: boolean;
-  /** Whether other pages may show the answer in a frame: those that its own policy allows. */
-  isFramed?: boolean;
-}
-
-export interface Route {
-  method: "GET" | "POST";
-  /** As in the request line, without the query. A trailing `*` matches any rest. */
-  path: string;
-  /**
-   * The name in the log and in metrics. Requests to a route without a name are logged at the level `debug` and not counted, unless they
-   * fail.
-   */
-  operation?: string;
-  /**
-   * Checks a request before its body is read. An error that it throws is the answer. The returned function answers the complete request;
-   * for GET the body is empty.
-   */
-  accept(head: RequestHead): (body: Buffer) => RouteAnswer | Promise<RouteAnswer>;
-}
-
-/** A group of routes on the listener. */
-export interface Mount {
-  routes: readonly Route[];
-  /** Any web page may send requests to paths below this one, such as `/public/`, including unknown ones. */
-  anyOriginBelow?: string;
-  /** Below this path, CORS headers name the origin of the page that sends a request, and the route decides whether to allow it. */
-  echoedOriginBelow?: string;
-}
 
 export interface Listener {
   /** Must be called before `listen`. */
@@ -473,7 +420,7 @@ class HttpListener implements Listener {
     name: string,
     { requestId, error, message }: { requestId: string; error: unknown; message: string },
   ): void {
-    const reason = error instanceof DatabaseFailure ? error.told : undefined;
+    const reason = error instanceof DatabaseFailure ? error.driverMessage : undefined;
     this.#outages.note(name, (since) => this.#log.warn({ requestId, error: name, reason, ...since }, message));
   }
 
@@ -581,8 +528,6 @@ const unrouted = () => {
 
 const EMPTY = Buffer.alloc(0);
 
-const TOO_MANY_PIECES = "TOO_MANY_PIECES";
-
 const pathOf = ({ raw }: FastifyRequest): string => raw.url?.split("?", 1)[0] ?? "";
 
 const originOf = ({ remoteAddress }: Pass): string => networkOf(remoteAddress ?? "");
@@ -618,31 +563,4 @@ function endSpan({ span, id, operation = "", facts, request }: Pass, status: num
   });
   if (status >= 500) span.failed();
   span.end();
-}
-
-function reasonOfBroken(code: string | undefined): Parameters<TrafficObserver["turnedAway"]>[0] {
-  if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
-  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "too_slow" : "broken";
-}
-
-function brokenRequestError(code: string | undefined): KeysteadError {
-  if (code === "HPE_HEADER_OVERFLOW") {
-    return new KeysteadError(
-      "STAMP_MALFORMED",
-      { reason: `the headers are larger than ${MAX_HEADER_BYTES} bytes, or too many` },
-      [],
-    );
-  }
-  if (code === TOO_MANY_PIECES) {
-    const reason = `it came in more than ${MAX_BODY_PIECES} pieces, and one more for each ${BYTES_PER_PIECE} bytes`;
-    return new KeysteadError("BODY_INVALID", { reason }, []);
-  }
-  if (code !== "ERR_HTTP_REQUEST_TIMEOUT") return notHttp();
-  const reason = `it did not arrive within ${REQUEST_TIMEOUT_MS / 1000} s, or its headers within ${HEADER_TIMEOUT_MS / 1000} s`;
-  return new KeysteadError("BODY_INVALID", { reason }, []);
-}
-
-function notHttp(problem?: string): KeysteadError {
-  const reason = "the request is not valid HTTP";
-  return new KeysteadError("BODY_INVALID", { reason: problem === undefined ? reason : `${reason}: ${problem}` }, []);
 }

@@ -119,6 +119,15 @@ const contentOf = (components: Json) => (schema: TSchema, example?: unknown) => 
   "application/json": { schema: plain(schema, components), ...(example === undefined ? {} : { example }) },
 });
 
+/** The responses of every operation: its own answer, or an error. */
+const responsesWith = (content: Json): Json => ({
+  200: { description: "The answer.", content },
+  default: {
+    description: "What was wrong; nothing was changed.",
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+  },
+});
+
 function operationObject(operation: Operation, { title, example, components }: Surroundings): Json {
   const content = contentOf(components);
   return {
@@ -127,13 +136,7 @@ function operationObject(operation: Operation, { title, example, components }: S
     description: operation.summary,
     tags: [title],
     requestBody: { required: true, content: content(requestOf(operation), example?.request) },
-    responses: {
-      200: { description: "The answer.", content: content(responseOf(operation), example?.answer) },
-      default: {
-        description: "What was wrong; nothing was changed.",
-        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-      },
-    },
+    responses: responsesWith(content(responseOf(operation), example?.answer)),
   };
 }
 
@@ -161,13 +164,7 @@ const proxyCallObject = (
     },
   ],
   requestBody: { content: contentOf(components)(call.request, example?.request) },
-  responses: {
-    200: { description: "The answer.", content: contentOf(components)(call.response, example?.answer) },
-    default: {
-      description: "What was wrong; nothing was changed.",
-      content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-    },
-  },
+  responses: responsesWith(contentOf(components)(call.response, example?.answer)),
 });
 
 /** Words in paths that are abbreviations or are written together. */

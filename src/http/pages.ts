@@ -1,7 +1,7 @@
 import { sharedAnswer } from "../kernel/shared-answer.ts";
 import { docsRoutes } from "./docs.ts";
-import type { Mount, Route, RouteAnswer } from "./listener.ts";
 import type { OpenApiInfo } from "./openapi.ts";
+import type { Mount, Route, RouteAnswer } from "./route.ts";
 
 /** The status of the parts of the service. */
 export interface Readiness {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { RequestHead, RouteAnswer } from "./listener.ts";
+import type { RequestHead, RouteAnswer } from "./route.ts";
 
 /** A file kept in memory, whole and compressed. All answers share its bytes. */
 export interface StaticFile {

@@ -48,7 +48,7 @@ const table = {
   ],
   TIMESTAMP_AHEAD: [
     INVALID_ARGUMENT,
-    "invalid request body: `timestampMs` is more than {maxAhead} ahead of the server's clock ({serverTimeMs})",
+    "invalid request body: `timestampMs` is more than {maxAhead} ahead of the server's clock ({serverTimeMs}); set the client's clock, and stamp the request again",
     "REQUEST_INVALID",
   ],
   ROUTE_NOT_FOUND: [NOT_FOUND, "no such operation: {method} {path}", "REQUEST_INVALID"],
@@ -63,7 +63,7 @@ const table = {
   ],
   STAMP_AMBIGUOUS: [
     UNAUTHENTICATED,
-    "no valid authentication signature found for request: more than one stamp header was sent",
+    "no valid authentication signature found for request: more than one stamp header was sent; send one",
     "SIGNATURE_INVALID",
   ],
   STAMP_MALFORMED: [
@@ -109,7 +109,7 @@ const table = {
   ],
   CREDENTIAL_NOT_FOR_THIS: [
     UNAUTHENTICATED,
-    "a credential in the header {header} cannot be used for {what}",
+    "a credential in the header {header} cannot be used for {what}; stamp the request with an API key or a passkey",
     "SIGNATURE_INVALID",
   ],
   CREDENTIAL_TYPE_UNFIT: [UNAUTHENTICATED, "a credential of the type {type} cannot stamp {path}", "SIGNATURE_INVALID"],
@@ -250,8 +250,16 @@ const table = {
     "activity {activityId} was stored without its body by an older release and cannot be carried out: submit it again",
     "REQUEST_INVALID",
   ],
-  VALID_CREDENTIAL_MISSING: [INVALID_ARGUMENT, "user missing valid credential: {user}", "REQUEST_INVALID"],
-  POLICY_LABEL_TAKEN: [INVALID_ARGUMENT, "policy label must be unique: `{field}` is taken", "REQUEST_INVALID"],
+  VALID_CREDENTIAL_MISSING: [
+    INVALID_ARGUMENT,
+    "user missing valid credential: {user}; a passkey or an API key without expiry is always enough",
+    "REQUEST_INVALID",
+  ],
+  POLICY_LABEL_TAKEN: [
+    INVALID_ARGUMENT,
+    "policy label must be unique: `{field}` is the name of another policy; choose another one",
+    "REQUEST_INVALID",
+  ],
   QUORUM_THRESHOLD_ZERO: [
     INVALID_ARGUMENT,
     "quorum threshold must be non-zero integer: `{field}` is {threshold}",
@@ -285,7 +293,11 @@ const table = {
     "TVC_IMAGE_VALIDATION_FAILED",
   ],
   TVC_OPERATOR_SET_INVALID: [INVALID_ARGUMENT, "invalid operator set: `{field}` {reason}", "REQUEST_INVALID"],
-  TVC_APP_DELETED: [INVALID_ARGUMENT, "the app {id} was deleted and can no longer be used", "REQUEST_INVALID"],
+  TVC_APP_DELETED: [
+    INVALID_ARGUMENT,
+    "the app {id} was deleted and can no longer be used; create another one with create_tvc_app",
+    "REQUEST_INVALID",
+  ],
   TVC_DEBUG_MODE_REFUSED: [
     INVALID_ARGUMENT,
     "the app {id} does not allow deployments in debug mode: it was created without `enableDebugModeDeployments`, which cannot be changed",

@@ -223,12 +223,12 @@ withConfig(
 )
   .argument("<key>", "such as webhook; an unknown name lists them all")
   .action(async (name: string, { config: file }: { config?: string }) => {
-    const [{ capabilities }, { houseOf }, { rotateServiceKey }] = await Promise.all([
+    const [{ capabilities }, { combineManifests }, { rotateServiceKey }] = await Promise.all([
       import("../capabilities/index.ts"),
       import("../engine/capability.ts"),
       import("../engine/keys/service-keys.ts"),
     ]);
-    const { serviceKeys } = houseOf(capabilities);
+    const { serviceKeys } = combineManifests(capabilities);
     const kind = serviceKeys.find(({ purpose }) => purpose === name);
     if (kind === undefined) {
       const known = inWords(serviceKeys.map(({ purpose }) => purpose));

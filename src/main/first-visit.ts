@@ -6,8 +6,9 @@ import { makeStamp, type StampingKey } from "../crypto/make-stamp.ts";
 import type { Engine } from "../engine/engine.ts";
 import { activityAt, submitOwn } from "../engine/own-activities.ts";
 import { matches } from "../engine/validate.ts";
-import type { Mount, RequestHead } from "../http/listener.ts";
+import type { Mount, RequestHead } from "../http/route.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { durationText } from "../kernel/durations.ts";
 import { fail } from "../kernel/errors.ts";
 import { type Cidr, isWithin, parseCidr, parseIpAddress } from "../kernel/ip-address.ts";
 import { parseJson } from "../kernel/json.ts";
@@ -89,7 +90,9 @@ export class FirstVisit {
       return fail("FIRST_VISIT_REFUSED", { reason: "it is not the link of the first start" });
     }
     this.#open = undefined;
-    if (open.until < this.#clock()) return fail("FIRST_VISIT_REFUSED", { reason: "it expired after 15 minutes" });
+    if (open.until < this.#clock()) {
+      fail("FIRST_VISIT_REFUSED", { reason: `it expired after ${durationText(FIRST_VISIT_MS)}` });
+    }
     return open;
   }
 

@@ -126,7 +126,9 @@ export async function openDatabaseOf(config: Config, log: Logger, commits?: Comm
     await database?.close();
     if (error instanceof StartProblem) throw error;
     const message =
-      error instanceof DatabaseFailure ? `the database ${error.reason} (${error.told})` : (error as Error).message;
+      error instanceof DatabaseFailure
+        ? `the database ${error.reason} (${error.driverMessage})`
+        : (error as Error).message;
     throw new StartProblem(`the database cannot be opened: ${message}. Check DATABASE_URL and KEYSTEAD_DATA_DIR`);
   }
 }

@@ -11,9 +11,9 @@ export function plainLine(error: unknown): string | undefined {
     return remedy === undefined ? error.message : `${error.message}; ${remedy}`;
   }
   if (error instanceof DatabaseFailure) {
-    const { kind, reason, told } = error;
+    const { kind, reason, driverMessage } = error;
     if (kind === "bug") return undefined;
-    return `the database ${reason} (${told}); mend that and run the same command again. keystead doctor looks at the database`;
+    return `the database ${reason} (${driverMessage}); mend that and run the same command again. keystead doctor looks at the database`;
   }
   return isOfSystem(error)
     ? `${error.message}; ${systemRemedies[error.code] ?? "see what the system says"}`

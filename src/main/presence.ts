@@ -117,14 +117,14 @@ export class Presence {
     // Other errors mean an overloaded database, which the waiting requests are told.
     if (!(error instanceof DatabaseFailure) || this.#isClosed) return;
     this.#failedWrites = 0;
-    this.#away.begin(error.told);
+    this.#away.begin(error.driverMessage);
   }
 
   /** A single failed write may be the first sign of an unavailable database, so it takes two. */
   #noteUnwritable(error: unknown): void {
     if (!(error instanceof DatabaseFailure) || this.#away.isOn || this.#isClosed) return;
     this.#failedWrites++;
-    if (this.#failedWrites > 1) this.#unwritable.begin(error.told);
+    if (this.#failedWrites > 1) this.#unwritable.begin(error.driverMessage);
   }
 
   get #state(): ServerState {

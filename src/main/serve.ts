@@ -17,7 +17,7 @@ import { performActivity } from "../engine/activities/perform.ts";
 import { makePlan } from "../engine/activities/plan.ts";
 import { Admission } from "../engine/admission.ts";
 import { storeQuotasOfInstallation } from "../engine/authority/stored-quotas.ts";
-import { houseOf } from "../engine/capability.ts";
+import { combineManifests } from "../engine/capability.ts";
 import { createEngine } from "../engine/engine.ts";
 import { JobWorker } from "../engine/jobs/worker.ts";
 import { ensureServiceKeys, publishServiceKeys } from "../engine/keys/service-keys.ts";
@@ -35,7 +35,8 @@ import { createListener, createRoom, type Listener } from "../http/listener.ts";
 import { openApiDocument } from "../http/openapi.ts";
 import { pages } from "../http/pages.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
-import { DRAIN_DEADLINE_MS } from "../kernel/limits.ts";
+import { durationText } from "../kernel/durations.ts";
+import { DRAIN_DEADLINE_MS, FIRST_VISIT_MS } from "../kernel/limits.ts";
 import { createLogger, type Logger } from "../kernel/log.ts";
 import type { Chain } from "../nodes/families.ts";
 import { createNodeClient } from "../nodes/node-client.ts";
@@ -149,7 +150,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const apps = [keeper, ingress].filter((each) => each !== undefined);
   const nodeClient = createNodeClient();
   const nodes = createNodes({ chains: config.chains, outbound: nodeClient, log: logger });
-  const house = houseOf(capabilities);
+  const manifests = combineManifests(capabilities);
   const registry = createRegistry(operations);
   const messages = messageServices(config.messages, config.dataDir, outbound);
   // With port 0, the URL is known only after listening, so others must read it when they need it.
@@ -181,8 +182,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     captcha: captchaOf(config.turnstile, { outbound, toOwnNetwork: nodeClient, log: logger }),
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
-    erasedTables: house.erasedTables,
-    largeTables: house.largeTables,
+    erasedTables: manifests.erasedTables,
+    largeTables: manifests.largeTables,
     apart: { transact: database.transact },
   };
   const { leaseMs } = config.jobs;
@@ -203,7 +204,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     services,
     signer,
     kinds: [
-      ...house.jobs,
+      ...manifests.jobs,
       performActivity({ registry, services, observer }),
       ...chainWatchers(config.chains),
       ...(backups ? [backups.job] : []),
@@ -287,7 +288,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         webhookKeySet: () => webhookKeySet(database.read, clock()),
         issuerKeySet: () => issuerKeySet(database.read, clock()),
         discoveryDocument: () => discoveryDocument(info.baseUrl),
-        serviceKeys: () => publishServiceKeys(house.serviceKeys, database.read, clock()),
+        serviceKeys: () => publishServiceKeys(manifests.serviceKeys, database.read, clock()),
         sponsors: () => sponsorAddresses(database.read, clock()),
         info,
         openApi: async () => openApiDocument({ capabilities, examples: await readExamples() }, info),
@@ -295,7 +296,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     );
     const proxy = authProxy({
       engine,
-      calls: house.proxyCalls,
+      calls: manifests.proxyCalls,
       findProxy: findEnabledAuthProxy,
       isAllowedOrigin,
       database,
@@ -345,7 +346,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
         const credentials = credentialsFileIn(config.dataDir);
         logger.info({ credentials, linkFile }, "the first organization was created, with a root user and an API key");
       }
-      await ensureServiceKeys({ database, signer }, house.serviceKeys, clock());
+      await ensureServiceKeys({ database, signer }, manifests.serviceKeys, clock());
       await recordBoot({ database, signer }, clock());
       signer.onRestart(() => {
         recordBoot({ database, signer }, clock()).catch((error: Error) =>
@@ -514,7 +515,10 @@ export function banner(server: RunningServer, config: Config): string {
   const lines = [`Keystead ${version} is serving ${baseUrl}`, ""];
   if (isFirstStart) lines.push("This first start created an organization, a root user and an API key.");
   if (firstVisitUrl !== undefined) {
-    lines.push(`To sign in with a passkey, open this link within 15 minutes: ${firstVisitUrl}`, "");
+    lines.push(
+      `To sign in with a passkey, open this link within ${durationText(FIRST_VISIT_MS)}: ${firstVisitUrl}`,
+      "",
+    );
   }
   return [
     ...lines,

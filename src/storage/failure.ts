@@ -14,12 +14,12 @@ export class DatabaseFailure extends Error {
   /** What is wrong, to follow "the database": plain words for the operator, without any settings. */
   readonly reason: string;
   /** The driver's message, which may contain hosts and users. */
-  readonly told: string;
+  readonly driverMessage: string;
 
   constructor(kind: FailureKind, cause: unknown, reason: string = reasonOf(cause)) {
-    const told = textOf(cause);
-    super(`database: ${told}`, { cause });
-    this.told = told;
+    const driverMessage = textOf(cause);
+    super(`database: ${driverMessage}`, { cause });
+    this.driverMessage = driverMessage;
     this.name = "DatabaseFailure";
     this.kind = kind;
     this.reason = reason;

@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type { ConnectionOptions } from "node:tls";
-import pg from "pg";
+import type pg from "pg";
 import { INSPECTION_DEADLINE_MS } from "../kernel/limits.ts";
 import { type CertificateEnd, certificateEnds } from "./certificates.ts";
 import { sqliteFileOf } from "./database.ts";
@@ -12,8 +12,8 @@ import type { DatabaseKind } from "./engine.ts";
 import { DatabaseFailure, isOutOfRoom, translate } from "./failure.ts";
 import { type SchemaState, schemaState } from "./migrate.ts";
 import { type Pooler, poolerBefore } from "./pooler.ts";
+import { singleClient } from "./postgres-client.ts";
 import { connectToOne } from "./postgres-hosts.ts";
-import { postgresTypes } from "./postgres-pool.ts";
 import { refuseIfFull } from "./sqlite-files.ts";
 
 /**
@@ -107,22 +107,17 @@ async function inspectPostgres(url: string): Promise<Inspection> {
   const close = async () => {
     for (const socket of sockets) socket.destroy();
   };
-  const open = (connectionString: string) => {
-    const client = new pg.Client({
-      connectionString,
+  const open = (connectionString: string) =>
+    singleClient(connectionString, "keystead doctor", {
       stream: () => {
         const socket = new Socket();
         sockets.push(socket);
         return socket;
       },
-      types: postgresTypes as pg.CustomTypesConfig,
       connectionTimeoutMillis: INSPECTION_DEADLINE_MS,
       query_timeout: INSPECTION_DEADLINE_MS,
-      application_name: "keystead doctor",
+      keepAlive: false,
     });
-    client.on("error", () => {});
-    return client;
-  };
   try {
     const client = await connectToOne(url, open);
     const all = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> => {

@@ -1,13 +1,11 @@
 import { type Kysely, Migrator } from "kysely";
-import pg from "pg";
 import { kyselyOn } from "./dialect.ts";
 import type { Connection, DatabaseKind } from "./engine.ts";
 import { translate } from "./failure.ts";
 import { migrations } from "./migrations/index.ts";
 import { PostgresConnection } from "./postgres.ts";
+import { singleClient } from "./postgres-client.ts";
 import { connectToOne } from "./postgres-hosts.ts";
-import { postgresTypes } from "./postgres-pool.ts";
-import { POSTGRES_DEFAULTS } from "./postgres-settings.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the tables of a database differ from those of this version, and how they are migrated. */
@@ -82,19 +80,7 @@ export async function migrate(kysely: Kysely<Schema>, kind: DatabaseKind, goal: 
 
 /** Migrates on a single connection without a statement timeout, because the lock and the migrations may take long. */
 export async function migratePostgres(url: string): Promise<string[]> {
-  const open = (connectionString: string) => {
-    const client = new pg.Client({
-      connectionString,
-      types: postgresTypes as pg.CustomTypesConfig,
-      connectionTimeoutMillis: POSTGRES_DEFAULTS.connectTimeoutMs,
-      keepAlive: true,
-      application_name: "keystead",
-    });
-    // If a connection breaks, its current statement fails; without a listener the error would also end the process.
-    client.on("error", () => {});
-    return client;
-  };
-  const client = await connectToOne(url, open).catch((error: unknown) => {
+  const client = await connectToOne(url, (one) => singleClient(one, "keystead")).catch((error: unknown) => {
     throw translate(error);
   });
   try {

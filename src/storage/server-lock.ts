@@ -50,7 +50,7 @@ export class ServerLock {
     const holderFile = join(folder, `${what}.lock.json`);
     try {
       const lock = new ServerLock(lockExclusively(join(folder, `${what}.lock`)), holderFile, holder);
-      lock.#tell();
+      lock.#writeHolder();
       return lock;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error;
@@ -63,7 +63,7 @@ export class ServerLock {
   /** Adds the address of the server. */
   tellBaseUrl(baseUrl: string): void {
     this.#holder = { ...this.#holder, baseUrl };
-    this.#tell();
+    this.#writeHolder();
   }
 
   release(): void {
@@ -76,7 +76,7 @@ export class ServerLock {
     this.#database.close();
   }
 
-  #tell(): void {
+  #writeHolder(): void {
     const temporary = `${this.#holderFile}.tmp`;
     writeFileSync(temporary, `${JSON.stringify(this.#holder)}\n`, { mode: 0o600 });
     renameSync(temporary, this.#holderFile);

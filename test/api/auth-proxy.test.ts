@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import { capabilities } from "../../src/capabilities/index.ts";
-import { houseOf } from "../../src/engine/capability.ts";
+import { combineManifests } from "../../src/engine/capability.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { EQUAL_ACTIVITIES_MS, MAX_AUTH_PROXY_BODY_BYTES } from "../../src/kernel/limits.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
@@ -21,7 +21,7 @@ import { addSubOrganization, createWorld } from "../support/world.ts";
 
 const NOBODY = { apiKeys: [], authenticators: [], oauthProviders: [] };
 const HEADER = "x-auth-proxy-config-id";
-const { proxyCalls } = houseOf(capabilities);
+const { proxyCalls } = combineManifests(capabilities);
 const ORIGIN = "https://app.example";
 
 let addresses = 0;

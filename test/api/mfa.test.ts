@@ -402,11 +402,11 @@ onEachEngine("MFA policies", (server) => {
       [{ order: -1 }, /`parameters.order`/],
       [
         { requiredAuthenticationMethods: [{ any: [{ type: "AUTHENTICATION_TYPE_PASSKEY", id: newId() }] }] },
-        /any\.0\.id` is no credential of the user/,
+        /any\.0\.id` must be the id of a credential of this type/,
       ],
       [
         { requiredAuthenticationMethods: [{ any: [{ type: "AUTHENTICATION_TYPE_SESSION", id: newId() }] }] },
-        /is no session profile/,
+        /must be the id of a session profile/,
       ],
       [
         { requiredAuthenticationMethods: [{ any: [{ type: "AUTHENTICATION_TYPE_SMS_OTP", id: newId() }] }] },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { capabilities, operations } from "../../src/capabilities/index.ts";
 import { eventTypes } from "../../src/capabilities/webhooks/model.ts";
-import { type Capability, houseOf } from "../../src/engine/capability.ts";
+import { type Capability, combineManifests } from "../../src/engine/capability.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 
 /** What the service emits in a later release; parents may subscribe already. */
@@ -45,7 +45,7 @@ describe("the manifests of capabilities", () => {
   it("may not claim a thing twice", () => {
     const erasing: Capability = { title: "One", operations: [], erases: ["users"] };
     const keeping: Capability = { title: "Two", operations: [], keeps: { users: "they are dear to us" } };
-    assert.throws(() => houseOf([erasing, keeping]), /two capabilities claim the table users/);
-    assert.deepEqual(houseOf([erasing]).erasedTables, ["users"]);
+    assert.throws(() => combineManifests([erasing, keeping]), /two capabilities claim the table users/);
+    assert.deepEqual(combineManifests([erasing]).erasedTables, ["users"]);
   });
 });

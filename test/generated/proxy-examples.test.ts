@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { capabilities } from "../../src/capabilities/index.ts";
-import { houseOf } from "../../src/engine/capability.ts";
+import { combineManifests } from "../../src/engine/capability.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { nonceOfPublicKey } from "../../src/providers/oidc/nonce.ts";
 import { type App, createApp } from "../support/auth-proxy.ts";
@@ -114,7 +114,7 @@ const examples: Record<string, (surroundings: Surroundings) => Promise<object>> 
 };
 
 describe("each call of the auth proxy", () => {
-  const { proxyCalls } = houseOf(capabilities);
+  const { proxyCalls } = combineManifests(capabilities);
   const surroundings = {} as Surroundings;
   before(async () => {
     surroundings.server = await startTestServer("sqlite");

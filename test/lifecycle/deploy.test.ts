@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { capabilities } from "../../src/capabilities/index.ts";
-import { houseOf } from "../../src/engine/capability.ts";
+import { combineManifests } from "../../src/engine/capability.ts";
 import { loadConfig, StartProblem } from "../../src/main/config.ts";
 import type { Json } from "../support/client.ts";
 import { objectsIn, renderChart, type Setting } from "../support/helm-chart.ts";
@@ -77,7 +77,7 @@ describe("what is there to deploy with", () => {
     const named = table
       .split("\n")
       .flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name));
-    const kinds = houseOf(capabilities).serviceKeys.map(({ purpose }) => purpose);
+    const kinds = combineManifests(capabilities).serviceKeys.map(({ purpose }) => purpose);
     assert.deepEqual(named.toSorted(), kinds.toSorted());
   });
 

@@ -306,17 +306,17 @@ for (const engine of engines) {
         [
           `update users set mfa_policies = 1 where id = '${userId}'`,
           `update users set mfa_policies = 0 where id = '${userId}'`,
-          new RegExp(`users whose row does not say how many MFA policies they have: ${userId} of`),
+          new RegExp(`users whose row has a wrong number of MFA policies: ${userId} of`),
         ],
         [
           `update organizations set quorum_threshold = 2 where id = '${organizationId}'`,
           `update organizations set quorum_threshold = 1 where id = '${organizationId}'`,
-          new RegExp(`root quorum asks for more members than there are, or for none: ${organizationId} of`),
+          new RegExp(`root quorum requires more members than it has, or none: ${organizationId} of`),
         ],
         [
           `update api_keys set expires_at = 1 where user_id = '${userId}'`,
           `update api_keys set expires_at = null where user_id = '${userId}'`,
-          /API keys that end at another time than their terms say/,
+          /API keys whose expiry does not follow from their creation and lifetime/,
         ],
         [
           `update api_keys set public_key = upper(public_key) where user_id = '${userId}'`,
@@ -326,13 +326,13 @@ for (const engine of engines) {
         [
           `update users set root_id = 'another' where id = '${userId}'`,
           `update users set root_id = organization_id where id = '${userId}'`,
-          /users who are looked up below another parent/,
+          /users whose row names another parent/,
         ],
         [
           `insert into verified_contacts (root_id, type, contact, organization_id, user_id, created_at)
             values ('${organizationId}', 'EMAIL', 'mallory@example.com', '${organizationId}', '${userId}', 1)`,
           "delete from verified_contacts",
-          /users who have another contact verified than they have/,
+          /users whose verified contact is not their current one/,
         ],
         [
           `insert into policies (id, organization_id, name, effect, consensus, condition, notes, created_at, updated_at)
@@ -372,7 +372,7 @@ for (const engine of engines) {
       file.close();
       assert.match(
         the(report, "authority")[1],
-        /there are tables with rows that belong to something that is not there: user_tag_members\./,
+        /there are tables with rows that refer to missing rows: user_tag_members\./,
       );
     });
 

@@ -5,7 +5,7 @@ import { Budget, OutOfBudget } from "../../policy/budget.ts";
 import type { ConditionFacts } from "../../policy/facts.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { Actor, ShownCredential } from "../parties.ts";
-import { askedPolicies, type Decision, decide } from "./decide.ts";
+import { type Decision, decide, decisionOfPolicies } from "./decide.ts";
 import { denialOf } from "./denials.ts";
 import { type DecisionFacts, type Elector, type FactRef, FactsNotLoaded, type LookUps } from "./facts.ts";
 import { sessionScopeProblem } from "./session-scope.ts";
@@ -320,7 +320,7 @@ test("a denial says so where there are no steps left to explain it", () => {
   assert.doesNotMatch(textWithin(steps()), /cannot be explained/);
   const budget = steps();
   const { left } = budget;
-  askedPolicies(facts(), budget);
+  decisionOfPolicies(facts(), budget);
   assert.match(textWithin(new Budget(left - budget.left)), /cannot be explained, because .* takes too much work/);
 });
 

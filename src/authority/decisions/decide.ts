@@ -2,7 +2,7 @@ import { type ErrorDetail, fail } from "../../kernel/errors.ts";
 import { type Budget, OutOfBudget } from "../../policy/budget.ts";
 import { denialMessage } from "../../policy/decision.ts";
 import type { Actor } from "../parties.ts";
-import { denialDetails, evaluationsOf, NOT_ASKED, remedyFor, told } from "./denials.ts";
+import { denialDetails, evaluationsOf, NO_POLICIES_EVALUATED, policyReport, remedyFor } from "./denials.ts";
 import type { DecisionFacts, FactRef, RecordedEvaluation } from "./facts.ts";
 import { concernedByMfa, unmetMfa } from "./mfa.ts";
 import { askPolicies, type PolicyDecision, questionOf } from "./policies.ts";
@@ -28,7 +28,7 @@ export function decide(facts: DecisionFacts, steps: Budget): Decision {
   facts.lookUps.need(lookedUpBy(facts));
   const problem = onlyUserProblem(facts);
   if (problem !== undefined) {
-    const details = denialDetails(problem, NOT_ASKED, "Have that user send the request.");
+    const details = denialDetails(problem, NO_POLICIES_EVALUATED, "Have that user send the request.");
     return { outcome: "deny", details, evaluations: [] };
   }
   // Before the policies, because they may use up the budget, and the root quorum must be able to act nevertheless.
@@ -82,21 +82,22 @@ function weigh(facts: DecisionFacts, steps: Budget): Decision {
 }
 
 function weighWithoutQuorum(facts: DecisionFacts, quorum: QuorumStanding, steps: Budget): Decision {
-  const asked = askedPolicies(facts, steps);
-  const evaluations = evaluationsOf(asked);
-  if (asked?.outcome === "OUTCOME_ALLOW") return { outcome: "allow", evaluations };
-  if (asked?.outcome === "OUTCOME_REQUIRES_CONSENSUS") return { outcome: "consensus", evaluations };
-  if (asked?.outcome !== "OUTCOME_DENY_EXPLICIT" && isOwnCredential(facts)) return { outcome: "allow", evaluations };
+  const byPolicies = decisionOfPolicies(facts, steps);
+  const evaluations = evaluationsOf(byPolicies);
+  const outcome = byPolicies?.outcome;
+  if (outcome === "OUTCOME_ALLOW") return { outcome: "allow", evaluations };
+  if (outcome === "OUTCOME_REQUIRES_CONSENSUS") return { outcome: "consensus", evaluations };
+  if (outcome !== "OUTCOME_DENY_EXPLICIT" && isOwnCredential(facts)) return { outcome: "allow", evaluations };
   if (quorum === "short") return { outcome: "consensus", evaluations };
-  const message = asked ? denialMessage(asked) : NOTHING_ALLOWS;
-  const details = denialDetails(message, told(asked, steps), remedyFor(facts, asked));
+  const message = byPolicies ? denialMessage(byPolicies) : NOTHING_ALLOWS;
+  const details = denialDetails(message, policyReport(byPolicies, steps), remedyFor(facts, byPolicies));
   return { outcome: "deny", details, evaluations };
 }
 
 const NOTHING_ALLOWS = "No policies evaluated to outcome: Allow";
 
 /** The decision of the policies, if they govern the activity. */
-export const askedPolicies = (facts: DecisionFacts, steps: Budget): PolicyDecision | undefined =>
+export const decisionOfPolicies = (facts: DecisionFacts, steps: Budget): PolicyDecision | undefined =>
   facts.subject.governedBy === "policies" ? askPolicies(questionOf(facts), steps) : undefined;
 
 /** Whether the activity is about the submitter's own credentials and the submitter still approves. */

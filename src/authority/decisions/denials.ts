@@ -5,40 +5,40 @@ import { explain, type PolicyDecision } from "./policies.ts";
 
 /** The errors for denials. */
 
-/** The outcomes of policies, with explanations. */
-export interface Told {
+/** The outcomes of policies, with explanations, for clients. */
+export interface PolicyReport {
   evaluations: readonly RecordedEvaluation[];
   explanations: { policyId: string; text: string }[];
 }
 
 /** For denials without an evaluation of policies. */
-export const NOT_ASKED: Told = { evaluations: [], explanations: [] };
+export const NO_POLICIES_EVALUATED: PolicyReport = { evaluations: [], explanations: [] };
 
 /** Evaluations in their recorded form. Decisions with the same outcome share the array, and so share this. */
 const recorded = new WeakMap<PolicyDecision["evaluations"], readonly RecordedEvaluation[]>();
 
-export function evaluationsOf(asked: PolicyDecision | undefined): readonly RecordedEvaluation[] {
-  if (asked === undefined) return [];
-  const { evaluations } = asked;
+export function evaluationsOf(decision: PolicyDecision | undefined): readonly RecordedEvaluation[] {
+  if (decision === undefined) return [];
+  const { evaluations } = decision;
   const known = recorded.get(evaluations) ?? evaluations.map(({ policyId, outcome }) => ({ policyId, outcome }));
   recorded.set(evaluations, known);
   return known;
 }
 
-export const told = (asked: PolicyDecision | undefined, steps: Budget): Told =>
-  asked ? { evaluations: evaluationsOf(asked), explanations: explain(asked, steps) } : NOT_ASKED;
+export const policyReport = (decision: PolicyDecision | undefined, steps: Budget): PolicyReport =>
+  decision ? { evaluations: evaluationsOf(decision), explanations: explain(decision, steps) } : NO_POLICIES_EVALUATED;
 
 /** What a user can do about a denial. */
 export function remedyFor(
   { subject, organization }: Pick<DecisionFacts, "subject" | "organization">,
-  asked: PolicyDecision | undefined,
+  decision: PolicyDecision | undefined,
 ): string {
   if (subject.governedBy === "rootQuorum") {
     return `Only the root quorum decides on this: it requires approvals by ${organization.quorumThreshold} of its members, whom get_organization_configs lists, and no policy can allow it.`;
   }
-  if (!asked)
+  if (!decision)
     return "The organization has no policies that could allow it; its root quorum can add one with create_policy.";
-  return asked.outcome === "OUTCOME_DENY_EXPLICIT"
+  return decision.outcome === "OUTCOME_DENY_EXPLICIT"
     ? "The details give the reason for each policy's outcome; only the root quorum can overrule a policy that denies."
     : "The details give the reason for each policy's outcome; the root quorum can change policies, and simulate_policy tries out changes.";
 }
@@ -46,7 +46,7 @@ export function remedyFor(
 /** The details of an error for a denial, for clients that read them. */
 export function denialDetails(
   message: string,
-  { evaluations: policyEvaluations, explanations }: Told,
+  { evaluations: policyEvaluations, explanations }: PolicyReport,
   remedy: string,
 ): ErrorDetail[] {
   return [

@@ -2,8 +2,8 @@ import type { KeysteadError } from "../../kernel/errors.ts";
 import type { Budget } from "../../policy/budget.ts";
 import { isOwnOrganization } from "../callers.ts";
 import type { Actor } from "../parties.ts";
-import { askedPolicies, decide, lookedUpBy } from "./decide.ts";
-import { denialDetails, denialOf, remedyFor, told } from "./denials.ts";
+import { decide, decisionOfPolicies, lookedUpBy } from "./decide.ts";
+import { denialDetails, denialOf, policyReport, remedyFor } from "./denials.ts";
 import type { DecisionFacts } from "./facts.ts";
 import { mfaStandingOf } from "./mfa.ts";
 import { couldHelp } from "./policies.ts";
@@ -39,9 +39,9 @@ const without = (facts: DecisionFacts, { userId }: Actor): DecisionFacts => ({
 
 /** The error for a vote that does not count, with the outcome of each policy for an approval by this user. */
 export function voteDenial(facts: DecisionFacts, voter: Actor, steps: Budget): KeysteadError {
-  const asked = askedPolicies({ ...without(facts, voter), submitter: voter }, steps);
+  const byPolicies = decisionOfPolicies({ ...without(facts, voter), submitter: voter }, steps);
   const message = "A vote of this user would not count on this activity.";
-  return denialOf(denialDetails(message, told(asked, steps), remedyFor(facts, asked)));
+  return denialOf(denialDetails(message, policyReport(byPolicies, steps), remedyFor(facts, byPolicies)));
 }
 
 /** Whether a user who approves must still show further credentials. */

@@ -89,7 +89,7 @@ describe("API keys that expire", () => {
       const draft = draftOn(viewOfPeople({ ada: { apiKeys } }));
       addApiKeys(draft, "ada", [forASecond("new", 2500), ...more], 2500, "apiKeys");
       return draft.changes.flatMap((change) =>
-        change.do === "removeApiKeys" ? change.apiKeys.map(({ id }) => `${id} ${change.takesVotesBack}`) : [],
+        change.do === "removeApiKeys" ? change.apiKeys.map(({ id }) => `${id} ${change.revokesVotes}`) : [],
       );
     };
     assert.deepEqual(pushedOut([apiKeyOf("lasting"), ...held]), ["k0 false"]);

@@ -58,8 +58,7 @@ export function addApiKeys(
   const expiring = all.filter((key) => !isLasting(key));
   const byUse = RANKS.flatMap((rank) => expiring.filter((key) => rankOf(key, now) === rank));
   const pushedOut = byUse.slice(0, Math.max(0, expiring.length - MAX_EXPIRING_API_KEYS_PER_USER));
-  if (pushedOut.length > 0)
-    draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, takesVotesBack: false, now });
+  if (pushedOut.length > 0) draft.apply({ do: "removeApiKeys", userId, apiKeys: pushedOut, revokesVotes: false, now });
 }
 
 /** More than the clocks of several servers differ. A key created further in the future is from a clock that was set back since. */

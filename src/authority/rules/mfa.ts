@@ -82,7 +82,9 @@ function requireMethods(
       if (id === undefined || idsOf(type).includes(id)) continue;
       const field = `parameters.requiredAuthenticationMethods.${index}.any.${position}.id`;
       const reason =
-        type === "AUTHENTICATION_TYPE_SESSION" ? "is no session profile" : "is no credential of the user of this type";
+        type === "AUTHENTICATION_TYPE_SESSION"
+          ? "must be the id of a session profile, as get_session_profiles shows it"
+          : "must be the id of a credential of this type that the user has, as get_user shows it";
       fail("FIELD_INVALID", { field, reason });
     }
   }

@@ -40,7 +40,7 @@ describe("credentials that are removed", () => {
       userId: "ada",
       now: 1,
       apiKeys: [apiKeyOf("one")],
-      takesVotesBack: true,
+      revokesVotes: true,
     });
     assert.throws(() => remove(ada, "apiKeys", ["three"]), refused("RESOURCE_NOT_FOUND", /API key/));
     assert.throws(() => remove(ada, "apiKeys", ["one"], { userId: "bob" }), refused("RESOURCE_NOT_FOUND", /user/));

@@ -24,7 +24,7 @@ const removables: { [Kind in CredentialKind]: Removable<Parts[Kind][number]> } =
   apiKeys: {
     label: "API key",
     field: "parameters.apiKeyIds",
-    removal: (of, apiKeys) => ({ do: "removeApiKeys", ...of, apiKeys, takesVotesBack: true }),
+    removal: (of, apiKeys) => ({ do: "removeApiKeys", ...of, apiKeys, revokesVotes: true }),
   },
   authenticators: {
     label: "authenticator",

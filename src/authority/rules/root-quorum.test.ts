@@ -40,7 +40,7 @@ describe("a root quorum", () => {
     );
     assert.throws(
       () => refuseShortQuorum(of(lockedOut), "ada", evaluate),
-      refused("QUORUM_USERS_MISSING", /MFA policies would ask/),
+      refused("QUORUM_USERS_MISSING", /an MFA policy of theirs/),
     );
     const ofServer = { apiKeys: [apiKeyOf("key", { grade: "server" })] };
     assert.throws(() => refuseShortQuorum(of(ofServer), "ada", evaluate), refused("QUORUM_USERS_MISSING", /their own/));

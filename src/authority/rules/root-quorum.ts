@@ -75,7 +75,7 @@ export function refuseShortQuorum(view: AuthorityView, userId: string, evaluate:
     const reason = `user ${userId} is in the root quorum, which requires ${threshold} members who can sign; first give them their own passkey or API key without expiry, or change the root quorum with update_root_quorum`;
     fail("QUORUM_USERS_MISSING", { reason });
   }
-  const reason = `user ${userId} is in the root quorum, and their MFA policies would ask even for their own removal what the user cannot show whenever asked: a passkey, an API key without expiry, a token of an OAuth provider, or below a parent a code. Give them that first`;
+  const reason = `user ${userId} is in the root quorum, and an MFA policy of theirs that also applies to its own removal requires what the user cannot show at any time. First give the user a credential that meets it: a passkey, an API key without expiry, an OAuth provider, or in a sub-organization a contact for codes`;
   fail("QUORUM_USERS_MISSING", { reason });
 }
 
@@ -94,6 +94,6 @@ export function refuseQuorumWithoutFeature(
   const { threshold, userIds } = view.part("rootQuorum", ALL);
   const canSign = (as: AuthorityView) => findSigners(as, userIds, threshold, evaluate).length >= threshold;
   if (canSign(view) || !canSign(before)) return;
-  const reason = `${name} sends the codes that MFA policies of members of the root quorum require, even for their own removal. Change those policies first`;
+  const reason = `${name} sends the codes that MFA policies of members of the root quorum require, also for the removal of these policies. Change those policies first`;
   fail("QUORUM_USERS_MISSING", { reason });
 }

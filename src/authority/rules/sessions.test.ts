@@ -15,7 +15,7 @@ const sessionKey = (id: string, type = LOGIN) => apiKeyOf(id, { type, expiration
 /** The keys that go, and whether the votes given with them do. */
 const goneIn = ({ changes }: ReturnType<typeof draftOf>) =>
   changes.flatMap((change) =>
-    change.do === "removeApiKeys" ? change.apiKeys.map(({ id }) => [id, change.takesVotesBack]) : [],
+    change.do === "removeApiKeys" ? change.apiKeys.map(({ id }) => [id, change.revokesVotes]) : [],
   );
 
 it("a session takes the place of one with the same key, and of all of its type where that is asked for; votes stand", () => {

@@ -52,7 +52,7 @@ export function addSessionKey(
 ): void {
   const ofType = draft.part("apiKeys", userId).filter(({ type }) => type === key.type);
   const giveWay = ofType.filter(({ publicKey }) => invalidateExisting || publicKey === key.publicKey);
-  if (giveWay.length > 0) draft.apply({ do: "removeApiKeys", userId, apiKeys: giveWay, takesVotesBack: false, now });
+  if (giveWay.length > 0) draft.apply({ do: "removeApiKeys", userId, apiKeys: giveWay, revokesVotes: false, now });
   addApiKeys(draft, userId, [key], now, () => "parameters");
 }
 
@@ -83,5 +83,5 @@ export function useUpKeys(
   if (!used || hasExpired(used, now)) {
     fail("PERMISSION_DENIED", { reason: `The key ${keyId} that submitted it has expired or was deleted.` });
   }
-  draft.apply({ do: "removeApiKeys", userId, apiKeys, takesVotesBack: false, now });
+  draft.apply({ do: "removeApiKeys", userId, apiKeys, revokesVotes: false, now });
 }

@@ -114,9 +114,11 @@ export function removeUsers(draft: Draft, userIds: readonly string[], now: numbe
     fail("FIELD_INVALID", { field, reason });
   }
   const ids = [...new Set(userIds)];
-  const [apiKeys, authenticators, oauthProviders, verifiedContacts, tagIds] = (
-    ["apiKeys", "authenticators", "oauthProviders", "verifiedContacts", "tagsOfUser"] as const
-  ).map((kind) => draft.parts(kind, ids)) as [never, never, never, never, never];
+  const apiKeys = draft.parts("apiKeys", ids);
+  const authenticators = draft.parts("authenticators", ids);
+  const oauthProviders = draft.parts("oauthProviders", ids);
+  const verifiedContacts = draft.parts("verifiedContacts", ids);
+  const tagIds = draft.parts("tagsOfUser", ids);
   for (const [index, userId] of ids.entries()) {
     draft.apply({
       do: "removeUser",

@@ -12,7 +12,7 @@ export async function viewFor(
   votes: readonly VoteRecord[],
   electorate: Electorate,
 ): Promise<never> {
-  const view = await viewActivityAs({ actor, budget, now }, read, activity, votes, async () =>
+  const view = await viewActivityAs(read, activity, votes, { actor, budget, now }, async () =>
     factsOfStored(read, proposalOf(registry, activity, organization, now, electorate), activity, votes),
   );
   // The wire rules convert the times to the form that the response schema declares.

@@ -2,12 +2,13 @@ import { Type } from "typebox";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
 import { addImportKeys, makeImportKeys } from "../../engine/keys/import-keys.ts";
-import { MAX_SECRETS_PER_REQUEST } from "../../kernel/limits.ts";
+import { durationText } from "../../kernel/durations.ts";
+import { IMPORT_KEY_LIFETIME_MS, MAX_SECRETS_PER_REQUEST } from "../../kernel/limits.ts";
 import { EncryptionSuite } from "./model.ts";
 
 export const initImportSecrets = activity({
   path: "init_import_secrets",
-  summary: "Get keys to which secrets can be encrypted, each for one import by the same user within 24 hours.",
+  summary: `Get keys to which secrets can be encrypted, each for one import by the same user within ${durationText(IMPORT_KEY_LIFETIME_MS)}.`,
   asks: ["createImportKeys", "signStatements"],
   intent: Strict({
     encryptionSuite: EncryptionSuite,

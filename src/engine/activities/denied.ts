@@ -33,6 +33,17 @@ export function keptMessage({ intent }: Pick<ActivityRecord, "intent">, message:
   return isLarge(kept) ? kept.slice(0, MAX_DENIED_MESSAGE_LENGTH).toWellFormed() : kept;
 }
 
+/** Whether only the beginning of a vote's message is stored, because the activity was denied and its body was large. */
+export const isStoredCut = ({ body, status, failure }: ActivityRecord, message: string): boolean =>
+  body === undefined &&
+  status === "ACTIVITY_STATUS_REJECTED" &&
+  failure !== null &&
+  message.length === MAX_DENIED_MESSAGE_LENGTH;
+
+/** Whether the messages of an activity are stored with a secret masked, because it was denied. */
+export const isStoredMasked = ({ body, intent }: Pick<ActivityRecord, "body" | "intent">): boolean =>
+  body === undefined && hasSecrets(intent);
+
 function boundedIntent(intent: Record<string, unknown>): Record<string, unknown> {
   const some = cut(intent, { texts: MAX_DENIED_TEXT_LENGTH, lists: MAX_DENIED_LIST_LENGTH });
   const bounded = isLarge(JSON.stringify(some)) ? cut(intent, { texts: MIN_DENIED_TEXT_LENGTH, lists: 1 }) : some;

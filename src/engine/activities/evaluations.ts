@@ -124,8 +124,8 @@ export async function findEvaluations(
   const found: VoteEvaluations[] = [];
   for (const { id, vote_id: voteId, evaluations, created_at: createdAt } of rows) {
     const stored = JSON.parse(evaluations) as Stored;
-    const told = Array.isArray(stored) ? stored : await evaluationsOf(read, organizationId, stored);
-    found.push({ id, voteId, evaluations: told, createdAt });
+    const outcomes = Array.isArray(stored) ? stored : await evaluationsOf(read, organizationId, stored);
+    found.push({ id, voteId, evaluations: outcomes, createdAt });
   }
   return found;
 }

@@ -1,5 +1,5 @@
 import { decide } from "../../authority/decisions/decide.ts";
-import { denialDetails, denialOf, NOT_ASKED } from "../../authority/decisions/denials.ts";
+import { denialDetails, denialOf, NO_POLICIES_EVALUATED } from "../../authority/decisions/denials.ts";
 import type { RecordedEvaluation } from "../../authority/decisions/facts.ts";
 import { sessionScopeProblem } from "../../authority/decisions/session-scope.ts";
 import { voteDenial, voteRights } from "../../authority/decisions/votes.ts";
@@ -50,22 +50,34 @@ export interface Target {
 /** Comes to a verdict. `existing` is the stored activity with the same fingerprint, if there is one. */
 export type Judge = (
   read: Reader,
-  current: Principal,
+  principal: Principal,
   existing: ActivityRecord | undefined,
   budget: DecisionBudget,
 ) => Promise<Verdict>;
 
-/** Judges a body that was not submitted before. */
+/** What every verdict is reached with. */
+export interface JudgingContext {
+  read: Reader;
+  /** The ballot's principal, as of now. */
+  principal: Principal;
+  ballot: Ballot;
+  budget: DecisionBudget;
+}
+
+/** A body that was not submitted before. */
+export interface NewActivity {
+  operation: ActivityOperation;
+  submission: Submission;
+  /** Undefined for operations that make none. */
+  plan: unknown;
+  fingerprint: string;
+}
+
 export async function judgeSubmission(
-  read: Reader,
-  operation: ActivityOperation,
-  { version, parameters, intent, generateAppProofs }: Submission,
-  plan: unknown,
-  fingerprint: string,
-  { organization, actor }: Principal,
-  ballot: Ballot,
-  budget: DecisionBudget,
+  { read, principal: { organization, actor }, ballot, budget }: JudgingContext,
+  { operation, submission, plan, fingerprint }: NewActivity,
 ): Promise<Verdict> {
+  const { version, parameters, intent, generateAppProofs } = submission;
   if (generateAppProofs) refuseLargeBody(ballot.message);
   const record: ActivityRecord = {
     id: ballot.id("activity"),
@@ -91,15 +103,14 @@ export async function judgeSubmission(
   return { todo: "deny", target, error: scopeDenial(problem), facts, evaluations: [] };
 }
 
-/** Judges a vote on a stored activity, or a repeated submission of its body. */
+/** How a user came to vote on a stored activity: by sending its body again, or by `approve_activity` or `reject_activity`. */
+type WayOfVoting = "resubmitted" | "voted";
+
 export async function judgeVote(
-  read: Reader,
+  { read, principal: { organization, actor }, ballot, budget }: JudgingContext,
   registry: Registry,
   existing: ActivityRecord,
-  { organization, actor }: Principal,
-  ballot: Ballot,
-  how: "resubmitted" | "voted",
-  budget: DecisionBudget,
+  how: WayOfVoting,
 ): Promise<Verdict> {
   const votes = await findVotes(read, existing);
   // Before anything else: too little may be stored of a denied activity to judge it.
@@ -139,7 +150,7 @@ function refuseLateVote(
   { id, status, failure }: ActivityRecord,
   votes: readonly VoteRecord[],
   { principal: { actor }, message }: Ballot,
-  how: "resubmitted" | "voted",
+  how: WayOfVoting,
 ): void {
   if (how === "resubmitted" && status === "ACTIVITY_STATUS_REJECTED" && failure) throw denialOf(failure.details);
   const isCounted = votes.some((vote) => vote.userId === actor.userId && vote.message === message);
@@ -160,7 +171,7 @@ function refuseManyVotes({ id }: ActivityRecord, votes: readonly VoteRecord[], {
 }
 
 const scopeDenial = (problem: string): KeysteadError =>
-  denialOf(denialDetails(problem, NOT_ASKED, "Stamp with a credential that this scope does not limit."));
+  denialOf(denialDetails(problem, NO_POLICIES_EVALUATED, "Stamp with a credential that this scope does not limit."));
 
 async function verdictOn(read: Reader, facts: LoadableFacts, target: Target, budget: DecisionBudget): Promise<Verdict> {
   const decision = await onFacts(read, facts, budget, (steps) => decide(facts, steps));
@@ -184,8 +195,8 @@ async function whereOf(
   if (!operation.byParents || record.body === undefined) return organization;
   const named = claimedOrganizationId(Buffer.from(record.body));
   const isParent = named === organization.id && organization.parentId === null;
-  const told = isParent ? await operation.carriedOutIn?.({ intent, read, organization }) : undefined;
-  const id = told ?? named;
+  const chosen = isParent ? await operation.carriedOutIn?.({ intent, read, organization }) : undefined;
+  const id = chosen ?? named;
   if (id === organization.id) return organization;
   const found = await findOrganization(read, id);
   if (found?.parentId === organization.id) return found;

@@ -37,9 +37,10 @@ export async function submit(
   const isKnown = async () => (await findActivityByFingerprint(engine.database.read, id, fingerprint)) !== undefined;
   await engine.monthlyQuota.take(id, Buffer.byteLength(ballot.message), isKnown);
   const plan = await planOf(engine, operation, submission.intent, fingerprint, ballot);
-  const judge: Judge = async (read, current, existing, budget) => {
-    if (existing) return judgeVote(read, engine.registry, existing, current, approving, "resubmitted", budget);
-    return judgeSubmission(read, operation, submission, plan, fingerprint, current, approving, budget);
+  const judge: Judge = async (read, principal, existing, budget) => {
+    const context = { read, principal, ballot: approving, budget };
+    if (existing) return judgeVote(context, engine.registry, existing, "resubmitted");
+    return judgeSubmission(context, { operation, submission, plan, fingerprint });
   };
   const mayNeedPreparation = operation.prepare !== undefined || submission.generateAppProofs;
   const { intent } = submission;
@@ -47,27 +48,33 @@ export async function submit(
     askForParts(read, { operation, intent, plan, prepared: preparation?.value }, approving);
   // Anything else an activity does may take long, and so may deletions, because of the dependent rows.
   const isShared = operation.carryOut.by === "changes" && operation.subject(intent).action !== "DELETE";
-  const recorded = await castBallot(engine, approving, fingerprint, judge, mayNeedPreparation, { ahead, isShared });
+  const recorded = await castBallot(engine, approving, { fingerprint, judge, mayNeedPreparation, ahead, isShared });
   return answerOf(engine.database.read, recorded, approving);
 }
 
-/** How the transaction is made. */
-interface Recording {
+/** How a ballot is judged and recorded. */
+interface Casting {
+  /** Of the activity that it is about. */
+  fingerprint: string;
+  judge: Judge;
+  /** Whether the operation may need the signer's work. */
+  mayNeedPreparation: boolean;
   /** Loads what the rules will read. */
   ahead: (read: AheadReader, preparation: Preparation | undefined) => Promise<void>;
-  /** Whether it may be shared with activities of other organizations. */
+  /** Whether the transaction may be shared with activities of other organizations. */
   isShared: boolean;
 }
 
 /** Counts an approval or rejection of the activity with this fingerprint; resolves to that activity. */
 export async function castVote(engine: ActivityEngine, fingerprint: string, ballot: Ballot): Promise<ActivityView> {
-  const judge: Judge = async (read, current, existing, budget) => {
+  const judge: Judge = async (read, principal, existing, budget) => {
     if (!existing) fail("ACTIVITY_NOT_FOUND_BY_FINGERPRINT", {});
     const { id: activityId, type, status } = existing;
     if (isOperatorActivity(type)) fail("ACTIVITY_DECIDED", { activityId, status });
-    return judgeVote(read, engine.registry, existing, current, ballot, "voted", budget);
+    return judgeVote({ read, principal, ballot, budget }, engine.registry, existing, "voted");
   };
-  const recorded = await castBallot(engine, ballot, fingerprint, judge, false);
+  const casting = { fingerprint, judge, mayNeedPreparation: false, ahead: async () => {}, isShared: false };
+  const recorded = await castBallot(engine, ballot, casting);
   return maskedActivity(await answerOf(engine.database.read, recorded, ballot));
 }
 
@@ -79,10 +86,7 @@ export async function castVote(engine: ActivityEngine, fingerprint: string, ball
 async function castBallot(
   engine: ActivityEngine,
   ballot: Ballot,
-  fingerprint: string,
-  judgeUntraced: Judge,
-  mayNeedPreparation: boolean,
-  { ahead, isShared }: Recording = { ahead: async () => {}, isShared: false },
+  { fingerprint, judge: judgeUntraced, mayNeedPreparation, ahead, isShared }: Casting,
 ): Promise<Recorded> {
   const { actor, organization } = ballot.principal;
   const { budget } = ballot;
@@ -140,7 +144,7 @@ async function answerOf(
   { principal: { actor }, now, budget }: Ballot,
 ): Promise<ActivityView> {
   if (error) throw error;
-  return viewActivityAs({ actor, budget, voters, now }, read, activity, votes, async () => facts);
+  return viewActivityAs(read, activity, votes, { actor, budget, voters, now }, async () => facts);
 }
 
 /**

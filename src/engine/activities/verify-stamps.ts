@@ -2,12 +2,11 @@ import { attestedSchemes, decodeAttestedStamp, verifyAttestedStamp } from "../..
 import { decodeApiKeyStamp, verifyApiKeyStamp } from "../../crypto/stamps.ts";
 import { verifyRecordedAssertion } from "../../crypto/webauthn-assertion.ts";
 import { fail, KeysteadError } from "../../kernel/errors.ts";
-import { MAX_DENIED_MESSAGE_LENGTH } from "../../kernel/limits.ts";
 import { nonceOfPublicKey } from "../../providers/oidc/nonce.ts";
 import { readToken } from "../../providers/oidc/token.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { openPastVerificationToken, type VerificationClaims } from "../keys/verification-tokens.ts";
-import { hasSecrets } from "./masks.ts";
+import { isStoredCut, isStoredMasked } from "./denied.ts";
 import { type ActivityRecord, type FurtherStamp, findFurtherStamps, findVotes, type VoteRecord } from "./rows.ts";
 
 /** Verifies the stamps of a stored activity again, using only the keys recorded with them. */
@@ -51,20 +50,13 @@ export async function verifyGiven(
   { votes, further }: { votes: readonly VoteRecord[]; further: readonly FurtherStamp[] },
   openToken: OpenToken,
 ): Promise<VerifiedStamp[]> {
-  const isMasked = activity.body === undefined && hasSecrets(activity.intent);
+  const isMasked = isStoredMasked(activity);
   const stamps: StampToVerify[] = [
-    ...votes.map((vote) => ({ ...vote, of: "vote" as const, isCut: isCut(activity, vote.message), isMasked })),
+    ...votes.map((vote) => ({ ...vote, of: "vote" as const, isCut: isStoredCut(activity, vote.message), isMasked })),
     ...further.map((stamp) => ({ ...stamp, of: "further proof" as const, isCut: false, isMasked })),
   ];
   return Promise.all(stamps.map((stamp) => verified(openToken, stamp)));
 }
-
-/** Whether only the beginning of the message is stored, because it is a denied body that was too large. */
-const isCut = ({ body, status, failure }: ActivityRecord, message: string): boolean =>
-  body === undefined &&
-  status === "ACTIVITY_STATUS_REJECTED" &&
-  failure !== null &&
-  message.length === MAX_DENIED_MESSAGE_LENGTH;
 
 async function verified(openToken: OpenToken, stamp: StampToVerify): Promise<VerifiedStamp> {
   const { id, of, userId, scheme, publicKey } = stamp;

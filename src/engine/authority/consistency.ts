@@ -33,28 +33,28 @@ const CANDIDATES = 100;
 
 const rules: readonly { what: string; sql: string }[] = [
   {
-    what: "users whose row does not say how many MFA policies they have",
+    what: "users whose row has a wrong number of MFA policies",
     sql: `select u.organization_id, u.id from users u
       where u.mfa_policies <> (select count(*) from mfa_policies m where m.organization_id = u.organization_id and m.user_id = u.id)`,
   },
   {
-    what: "organizations whose root quorum asks for more members than there are, or for none",
+    what: "organizations whose root quorum requires more members than it has, or none",
     sql: `select o.id as organization_id, o.id from organizations o
       where o.deleted_at is null and (o.quorum_threshold < 1
         or o.quorum_threshold > (select count(*) from root_quorum_members m where m.organization_id = o.id))`,
   },
   {
-    what: "users who are looked up below another parent than theirs",
+    what: "users whose row names another parent than that of their organization",
     sql: `select u.organization_id, u.id from users u join organizations o on o.id = u.organization_id
       where u.root_id <> coalesce(o.parent_id, o.id)`,
   },
   {
-    what: "users whose verified contact is kept below another parent than theirs",
+    what: "users whose verified contact names another parent than that of their organization",
     sql: `select v.organization_id, v.user_id as id from verified_contacts v join organizations o on o.id = v.organization_id
       where v.root_id <> coalesce(o.parent_id, o.id)`,
   },
   {
-    what: "API keys that end at another time than their terms say",
+    what: "API keys whose expiry does not follow from their creation and lifetime",
     sql: `select k.organization_id, k.id from api_keys k
       where coalesce(k.expires_at, 0) <> coalesce(k.created_at + k.expiration_seconds * 1000, 0)`,
   },
@@ -63,7 +63,7 @@ const rules: readonly { what: string; sql: string }[] = [
     sql: "select k.organization_id, k.id from api_keys k where k.public_key <> lower(k.public_key)",
   },
   {
-    what: "tags of one type that things of the other carry",
+    what: "tags that are attached to objects of another type than the tag's",
     sql: `select t.organization_id, t.id from tags t
       where (t.type <> 'TAG_TYPE_USER' and exists
           (select 1 from user_tag_members m where m.organization_id = t.organization_id and m.tag_id = t.id))
@@ -71,7 +71,7 @@ const rules: readonly { what: string; sql: string }[] = [
           (select 1 from private_key_tag_members m where m.organization_id = t.organization_id and m.tag_id = t.id))`,
   },
   {
-    what: "organizations below one that is itself below another",
+    what: "sub-organizations whose parent is a sub-organization itself",
     sql: `select o.id as organization_id, o.id from organizations o join organizations p on p.id = o.parent_id
       where p.parent_id is not null`,
   },
@@ -97,12 +97,12 @@ export async function compareRows(database: SqlReader): Promise<Comparison> {
   for (const { what, sql } of rules) {
     await look(what, async () => (await database.all<RowRef>(`${sql} limit ${EXAMPLES}`)).map(nameOf));
   }
-  await look("users who have another contact verified than they have", () => lostContacts(database));
+  await look("users whose verified contact is not their current one", () => lostContacts(database));
   if (database.kind === "sqlite") await look(ORPHANS, () => tablesWithOrphans(database));
   return result;
 }
 
-const ORPHANS = "tables with rows that belong to something that is not there";
+const ORPHANS = "tables with rows that refer to missing rows";
 
 /** Tables with rows that refer to missing ones. PostgreSQL never allows them; SQLite does for connections without foreign keys enabled. */
 async function tablesWithOrphans({ all }: Pick<SqlReader, "all">): Promise<string[]> {

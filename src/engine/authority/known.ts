@@ -114,7 +114,7 @@ function holdersAfter(
   organizationId: string,
   change: Change,
 ): readonly Holder[] | undefined {
-  if (isBesideHolders[change.do]) return holders;
+  if (keepsHolders[change.do]) return holders;
   if (change.do === "changeUser") {
     const { userId, name } = change;
     const isMeant = ({ actor }: Holder) => actor.organizationId === organizationId && actor.userId === userId;
@@ -129,8 +129,8 @@ function holdersAfter(
   return holders.length === 0 || holders.some(isOf) ? undefined : holders;
 }
 
-/** Whether a change affects neither who holds which credential nor what is known of the holders. */
-const isBesideHolders: Record<Change["do"], boolean> = {
+/** Whether what is known of credentials' holders is still right after a change of this kind. */
+const keepsHolders: Record<Change["do"], boolean> = {
   addTag: true,
   changeTag: true,
   removeTag: true,

@@ -34,6 +34,8 @@ const writers: Writers = {
   ...organizationWriters,
 };
 
+export const kindsOfChanges = Object.keys(writers) as Change["do"][];
+
 async function write(tx: Transactor, organizationId: string, changes: readonly Change[]): Promise<void> {
   const touched = new Map<string, number>();
   for (const change of changes) {

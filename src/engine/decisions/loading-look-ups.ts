@@ -58,11 +58,11 @@ export class LoadingLookUps implements LookUps {
 
   /** Policies, session profiles and MFA policies may each ask for it. The result is the same within one decision. */
   conditionFacts(steps: Budget): ConditionFacts {
-    const told = this.#activity ?? missing({ fact: "activity" });
+    const byOperation = this.#activity ?? missing({ fact: "activity" });
     if (this.#conditionFacts) return this.#conditionFacts;
     const { type, resource, action, intent } = this.#sources.activity;
     steps.spend(stepsToRead(intent));
-    this.#conditionFacts = conditionFacts(activityFacts(type, { resource, action }, intent, steps), told);
+    this.#conditionFacts = conditionFacts(activityFacts(type, { resource, action }, intent, steps), byOperation);
     return this.#conditionFacts;
   }
 

@@ -1,11 +1,11 @@
 import {
-  askedPolicies,
   type Decision,
   decide,
+  decisionOfPolicies,
   type QuorumStanding,
   quorumStanding,
 } from "../../authority/decisions/decide.ts";
-import { told } from "../../authority/decisions/denials.ts";
+import { policyReport } from "../../authority/decisions/denials.ts";
 import { voteRights } from "../../authority/decisions/votes.ts";
 import type { Reader } from "../../storage/engine.ts";
 import type { DecisionBudget } from "./budget.ts";
@@ -38,7 +38,7 @@ export async function simulate(
     isOpen = decision.outcome !== "allow";
   }
   const { evaluations, explanations } = await onFacts(read, cast, budget, (steps) =>
-    told(askedPolicies(cast, steps), steps),
+    policyReport(decisionOfPolicies(cast, steps), steps),
   );
   const unmet = decision.evaluations.filter(({ outcome }) => outcome === "OUTCOME_REQUIRES_AUTHENTICATORS");
   return {

@@ -72,7 +72,7 @@ interface ActiveLane extends Lane {
   /** The running job. */
   job?: Pick<JobRow, "id" | "kind">;
   /** The job that was logged as hung. */
-  told?: ActiveLane["job"];
+  loggedAsHung?: ActiveLane["job"];
 }
 
 /**
@@ -425,8 +425,8 @@ export class JobWorker {
 
   #tellOfHung(active: ActiveLane): void {
     const { lane, job } = active;
-    if (job === undefined || active.told === job) return;
-    active.told = job;
+    if (job === undefined || active.loggedAsHung === job) return;
+    active.loggedAsHung = job;
     const { log } = this.#options.surroundings;
     log.error({ lane, job: job.id, kind: job.kind }, HUNG);
   }

@@ -1,4 +1,4 @@
-import { HOUR_MS } from "../../kernel/durations.ts";
+import { durationText, HOUR_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { IMPORT_KEY_LIFETIME_MS, MAX_IMPORT_KEYS } from "../../kernel/limits.ts";
 import type { HpkeMessage, ImportProblem, SealedImportKey } from "../../signer/protocol.ts";
@@ -150,8 +150,7 @@ export async function importRequestOf(
   return { ...keyOwnerOf(organization), importKeys: importKeys.map(({ asked }) => asked), bundle };
 }
 
-const LOST =
-  "was not encrypted to a valid import key of this user: each key can be used for one import within 24 hours. Initialize the import again and encrypt to the new key";
+const LOST = `was not encrypted to a valid import key of this user: each key can be used for one import within ${durationText(IMPORT_KEY_LIFETIME_MS)}. Initialize the import again and encrypt to the new key`;
 
 /**
  * Deletes the import key that opened a bundle. If two imports used the same key, the second fails here and stores nothing.

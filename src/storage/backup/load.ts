@@ -47,7 +47,7 @@ export interface Contents {
 /** The target SQLite database could not be written. This does not mean that anything is wrong with the database that was backed up. */
 export class PlaceProblem extends BackupProblem {
   constructor(folder: string, failure: DatabaseFailure) {
-    super(`the restored database in ${folder} ${failure.reason} (${failure.told})`, { cause: failure });
+    super(`the restored database in ${folder} ${failure.reason} (${failure.driverMessage})`, { cause: failure });
   }
 }
 

@@ -1,13 +1,13 @@
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import pg from "pg";
+import type pg from "pg";
 import { sqliteFileOf } from "../database.ts";
 import type { DatabaseKind } from "../engine.ts";
 import { DatabaseFailure, isOutOfRoom, translate } from "../failure.ts";
 import { MIGRATIONS_TABLE, UNFINISHED_COPY, UNFINISHED_COPY_REMEDY } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
+import { singleClient } from "../postgres-client.ts";
 import { connectToOne } from "../postgres-hosts.ts";
-import { postgresTypes } from "../postgres-pool.ts";
 import { OPENING_WAIT_MS } from "../sqlite.ts";
 import { BackupProblem } from "./problem.ts";
 import { postgresReader, type RowReader, sqliteReader } from "./row-reader.ts";
@@ -75,20 +75,8 @@ async function postgresSnapshot(url: string): Promise<Snapshot> {
 export const IDLE_LIMIT = "set local idle_in_transaction_session_timeout = '10min'";
 
 /** A connection for long work, without a time limit on statements. */
-export const connectForLong = (url: string): Promise<pg.Client> => connectToOne(url, openClient);
-
-function openClient(url: string): pg.Client {
-  const client = new pg.Client({
-    connectionString: url,
-    types: postgresTypes as pg.CustomTypesConfig,
-    connectionTimeoutMillis: 5000,
-    keepAlive: true,
-    application_name: "keystead backup",
-  });
-  // If a connection breaks, its current statement fails; without a listener the error would also end the process.
-  client.on("error", () => {});
-  return client;
-}
+export const connectForLong = (url: string): Promise<pg.Client> =>
+  connectToOne(url, (one) => singleClient(one, "keystead backup"));
 
 async function snapshotOn(kind: DatabaseKind, reader: RowReader, close: () => Promise<void>): Promise<Snapshot> {
   const schema = await schemaOf(kind, reader);
@@ -144,7 +132,7 @@ export async function* piecesOf(reader: RowReader, tables: readonly Table[]): As
 export function asProblem(error: unknown): BackupProblem {
   if (error instanceof BackupProblem) return error;
   const failure = translate(error);
-  const told = failure instanceof DatabaseFailure ? failure.told : (failure as Error).message;
+  const message = failure instanceof DatabaseFailure ? failure.driverMessage : (failure as Error).message;
   const trouble = isOutOfRoom(failure) ? "has no room left on its disk" : "does not work";
-  return new BackupProblem(`the database ${trouble}: ${told}`, { cause: error });
+  return new BackupProblem(`the database ${trouble}: ${message}`, { cause: error });
 }

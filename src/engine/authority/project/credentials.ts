@@ -1,7 +1,7 @@
 import { expiryOf } from "../../../authority/rules/credentials.ts";
 import { laterInsert } from "../../../storage/prepared.ts";
 import { deleteRows } from "./rows.ts";
-import { takeVotesBack } from "./votes.ts";
+import { revokeVotes } from "./votes.ts";
 import type { Writers } from "./writers.ts";
 
 const newApiKeys = laterInsert("api_keys", {
@@ -40,9 +40,9 @@ export const credentialWriters = {
       });
   },
 
-  async removeApiKeys(tx, organizationId, { apiKeys, takesVotesBack, now }) {
+  async removeApiKeys(tx, organizationId, { apiKeys, revokesVotes, now }) {
     await deleteRows(tx, "api_keys", { organizationId, ids: idsOf(apiKeys) });
-    if (takesVotesBack) await takeVotesBack(tx, organizationId, apiKeys, now);
+    if (revokesVotes) await revokeVotes(tx, organizationId, apiKeys, now);
   },
 
   async addAuthenticators(tx, organizationId, { userId, authenticators }) {
@@ -66,7 +66,7 @@ export const credentialWriters = {
 
   async removeAuthenticators(tx, organizationId, { authenticators, now }) {
     await deleteRows(tx, "authenticators", { organizationId, ids: idsOf(authenticators) });
-    await takeVotesBack(tx, organizationId, authenticators, now);
+    await revokeVotes(tx, organizationId, authenticators, now);
   },
 
   async addOauthProviders(tx, organizationId, { userId, oauthProviders }) {
@@ -86,6 +86,6 @@ export const credentialWriters = {
 
   async removeOauthProviders(tx, organizationId, { oauthProviders, now }) {
     await deleteRows(tx, "oauth_providers", { organizationId, ids: idsOf(oauthProviders) });
-    await takeVotesBack(tx, organizationId, oauthProviders, now);
+    await revokeVotes(tx, organizationId, oauthProviders, now);
   },
 } satisfies Partial<Writers>;

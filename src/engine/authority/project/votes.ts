@@ -2,7 +2,7 @@ import type { Transactor } from "../../../storage/engine.ts";
 import { prepared } from "../../../storage/prepared.ts";
 
 /** Records what was deleted. `engine/identity/revocations.ts` compares votes with it. */
-export async function takeVotesBack(
+export async function revokeVotes(
   tx: Transactor,
   organizationId: string,
   gone: readonly { id: string }[],
