@@ -156,7 +156,8 @@ describe("the deletion of many accounts", () => {
     const made = await root.client.read("get_wallet_account", { walletId, address: addresses[0] });
     const walletAccountIds = [made.account.walletAccountId];
     await root.client.result("delete_wallet_accounts", { walletAccountIds, deleteWithoutExport: true });
-    assert.equal((await deletions["the wallet"]()).status, 200);
+    const deleted = await deletions["the wallet"]();
+    assert.equal(deleted.status, 200, JSON.stringify(deleted.body));
   });
 
   it("of the sub-organization leaves everything as it was where it fails midway", async () => {
