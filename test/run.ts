@@ -12,6 +12,7 @@ import { loadedBy, packagesTogether } from "./support/packages.ts";
 import { createTestDatabase, MIGRATED_DATABASE, startPostgres } from "./support/postgres.ts";
 import { startSolanaNode } from "./support/solana-node.ts";
 import { deploySwapWorld } from "./support/swap-world.ts";
+import { joinedArguments } from "./support/test-arguments.ts";
 
 /**
  * `npm test`: brings a PostgreSQL server and nodes of Ethereum and Solana, and runs the tests on the one and on SQLite. `npm test -- <files>`
@@ -113,7 +114,7 @@ async function attempt(fileArguments: readonly string[]): Promise<Outcome> {
   return { status, failed: stopped ? undefined : failed };
 }
 
-const fileArguments = process.argv.slice(2);
+const fileArguments = joinedArguments(process.argv.slice(2));
 const options = fileArguments.filter((argument) => argument.startsWith("-"));
 const first = await attempt(fileArguments);
 let { status } = first;

@@ -73,13 +73,18 @@ export interface FixedQuota {
   /** What the quota limits, as named in the error. */
   kind: string;
   limit: number;
+  /** What a user can do who reaches it; by default, delete some. */
+  remedy?: string;
   /** True if it applies to each user rather than to the organization. */
   perUser?: true;
 }
 
+/** For what is never deleted. */
+export const ONLY_ELSEWHERE = "they cannot be deleted, nor the quota raised; further ones need another organization";
+
 /** @throws KeysteadError QUOTA_EXCEEDED or USER_QUOTA_EXCEEDED */
-export function refuseExcess(count: number, { kind, limit, perUser }: FixedQuota): void {
-  if (count > limit) fail(perUser ? "USER_QUOTA_EXCEEDED" : "QUOTA_EXCEEDED", { kind, limit });
+export function refuseExcess(count: number, { kind, limit, remedy = "delete some", perUser }: FixedQuota): void {
+  if (count > limit) fail(perUser ? "USER_QUOTA_EXCEEDED" : "QUOTA_EXCEEDED", { kind, limit, remedy });
 }
 
 /** @throws KeysteadError QUOTA_EXCEEDED, naming the quota, its figure and the remedy */
@@ -87,6 +92,6 @@ export function refuseOver(quotas: Quotas, name: QuotaName, count: number): void
   const limit = quotas[name];
   if (limit === null) return;
   const { what, remedy } = quotaKinds[name];
-  const kind = `${what}; ${remedy}, or ask the operator of this server to raise the quota \`${name}\``;
-  refuseExcess(count, { kind, limit });
+  const raised = `${remedy}, or ask the operator of this server to raise the quota \`${name}\``;
+  refuseExcess(count, { kind: what, limit, remedy: raised });
 }

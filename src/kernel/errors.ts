@@ -463,7 +463,7 @@ const table = {
   ],
   QUOTA_EXCEEDED: [
     RESOURCE_EXHAUSTED,
-    "organization over its allotted quota: at most {limit} {kind}",
+    "organization over its allotted quota: at most {limit} {kind}; {remedy}",
     "RATE_LIMIT_EXCEEDED",
   ],
   GAS_LIMIT_EXCEEDED: [
@@ -473,7 +473,7 @@ const table = {
   ],
   USER_QUOTA_EXCEEDED: [
     RESOURCE_EXHAUSTED,
-    "user has exceeded maximum {kind}: at most {limit} per user",
+    "user has exceeded maximum {kind}: at most {limit} per user; {remedy}",
     "RATE_LIMIT_EXCEEDED",
   ],
   WEBHOOK_TESTED_TOO_SOON: [

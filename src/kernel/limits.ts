@@ -496,11 +496,14 @@ export const MAX_WEBHOOK_LANES = 96;
 export const MAX_WEBHOOK_LANES_BELOW_ONE_PARENT = 24;
 /** Lanes of mail that one process runs at a time: connections to the mail server. A parent with its sub-organizations has four lanes. */
 export const MAX_MAIL_LANES = 16;
-/** Those of them whose last attempt took `SLOW_MAIL_MS` or longer, of all parents and of one. */
+/** Those of them whose last attempt took `SLOW_MESSAGE_MS` or longer, of all parents and of one. */
 export const MAX_SLOW_MAIL_LANES = 8;
 export const MAX_SLOW_MAIL_LANES_OF_ONE_PARENT = 2;
-/** An attempt to send a mail that takes this long counts as slow. Mail servers usually answer within a second. */
-export const SLOW_MAIL_MS = 5000;
+/** The same for text messages, of which there are as many at a time as connections to their gateway. */
+export const MAX_SLOW_SMS_LANES = 4;
+export const MAX_SLOW_SMS_LANES_OF_ONE_PARENT = 1;
+/** An attempt to send a message that takes this long counts as slow. Mail servers and gateways usually answer within a second. */
+export const SLOW_MESSAGE_MS = 5000;
 /**
  * How long after a request's deadline the thread for outbound requests may still report how it ended. Its start counts too, which takes seconds
  * on a busy machine.

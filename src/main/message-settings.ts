@@ -109,20 +109,36 @@ export function messageServices(
   { smtp, rules, sms, ses }: MessageSettings,
   dataDir: string,
   outbound: OutboundClient,
+  onAttempt: (kind: "mail" | "sms", outcome: string) => void,
 ): Pick<Services, "mailer" | "sms" | "mailTemplates"> {
   const folder = join(dataDir, "outbox");
   // Amazon's events report deliveries more precisely than its SMTP reply, which is therefore not used for that.
   const acceptanceIsDelivery = ses.topicArns.length === 0;
+  const mailer = smtp
+    ? createSmtpMailer({ server: smtp, rules, acceptanceIsDelivery })
+    : createOutboxMailer({ folder, rules });
+  const smsSender =
+    sms.by === "gateway"
+      ? createGatewaySms(outbound, sms.url)
+      : sms.by === "twilio"
+        ? createTwilioSms(outbound, sms.account)
+        : createOutboxSms(folder);
   return {
-    mailer: smtp
-      ? createSmtpMailer({ server: smtp, rules, acceptanceIsDelivery })
-      : createOutboxMailer({ folder, rules }),
-    sms:
-      sms.by === "gateway"
-        ? createGatewaySms(outbound, sms.url)
-        : sms.by === "twilio"
-          ? createTwilioSms(outbound, sms.account)
-          : createOutboxSms(folder),
+    mailer: {
+      ...mailer,
+      async send(message) {
+        const outcome = await mailer.send(message);
+        onAttempt("mail", outcome.result);
+        return outcome;
+      },
+    },
+    sms: {
+      async send(message) {
+        const outcome = await smsSender.send(message);
+        onAttempt("sms", outcome.result);
+        return outcome;
+      },
+    },
     mailTemplates: createTemplates(join(dataDir, "templates")),
   };
 }

@@ -10,7 +10,7 @@ import { discoveryDocument, issuerKeySet } from "../capabilities/oauth/index.ts"
 import { sponsorAddresses } from "../capabilities/sponsoring/index.ts";
 import { announceActivity, findActivityListeners, webhookKeySet } from "../capabilities/webhooks/index.ts";
 import { createAssetBook } from "../chains/evm/assets.ts";
-import type { OutboundClient } from "../delivery/outbound.ts";
+import { createOutboundClient, type OutboundClient } from "../delivery/outbound.ts";
 import { createOutboundThread } from "../delivery/outbound-thread.ts";
 import type { ActivityObserver } from "../engine/activities/ballot.ts";
 import { performActivity } from "../engine/activities/perform.ts";
@@ -142,32 +142,41 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   if (options.clock === undefined) await agreed.start();
   const clock = options.clock ?? agreed.now;
   const { runner: runnerKind, ...tvc } = config.tvc;
+  // A host that an organization names may hold up its thread. Whom strangers may name, through an auth proxy, does not hold up webhooks; and
+  // whom the operator names, for messages and the like, waits for neither.
   const outbound = options.outbound ?? createOutboundThread({ allowPrivateNetworks });
+  const toIssuers = options.outbound ?? createOutboundThread({ allowPrivateNetworks });
+  const toNamed = options.outbound ?? createOutboundClient({ allowPrivateNetworks });
   const images = createImages({ outbound, plainLoopback: allowPrivateNetworks, directory: tvc.directory });
   const runner = runnerKind && new LocalRunner(tvc, logger);
   const keeper = runner && new Keeper({ ...tvc, database, runner, images, signer, clock, log: logger });
   const ingress = runner && new Ingress({ ...tvc, database, runner, log: logger });
   const apps = [keeper, ingress].filter((each) => each !== undefined);
   const nodeClient = createNodeClient();
-  const nodes = createNodes({ chains: config.chains, outbound: nodeClient, log: logger });
+  const nodes = createNodes({
+    chains: config.chains,
+    outbound: nodeClient,
+    log: logger,
+    onCall: metrics.nodeCalled,
+  });
   const manifests = combineManifests(capabilities);
   const registry = createRegistry(operations);
-  const messages = messageServices(config.messages, config.dataDir, outbound);
+  const messages = messageServices(config.messages, config.dataDir, toNamed, metrics.messageTried);
   // With port 0, the URL is known only after listening, so others must read it when they need it.
   const info = { version, baseUrl: configuredUrl(config) };
   const services: Services = {
     outbound,
     outboundPolicy: { allowPrivateNetworks },
     oidc: createOidcVerifier({
-      outbound,
+      outbound: toIssuers,
       policy: { allowPrivateNetworks },
       clock,
       own: { issuer: () => info.baseUrl, keys: () => issuerKeySet(database.read, clock()) },
     }),
-    oauth2: createOauth2Clients({ outbound, urls: config.oauth2Urls, clock }),
+    oauth2: createOauth2Clients({ outbound: toNamed, urls: config.oauth2Urls, clock }),
     earn: config.earn,
-    onRamps: onRampService(config.onRamp, { outbound, toOwnNetwork: nodeClient }, options.elapsed),
-    swaps: swapService(config.swaps, { outbound, toOwnNetwork: nodeClient }),
+    onRamps: onRampService(config.onRamp, { outbound: toNamed, toOwnNetwork: nodeClient }, options.elapsed),
+    swaps: swapService(config.swaps, { outbound: toNamed, toOwnNetwork: nodeClient }),
     deployments: { ...tvc, images, runner },
     publicUrl: () => info.baseUrl,
     webhookSchedule: config.webhooks,
@@ -179,7 +188,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     rentPaid: rentPaidOf(config.chains),
     assets: createAssetBook(tokensOf(config.chains), config.prices),
     ...messages,
-    captcha: captchaOf(config.turnstile, { outbound, toOwnNetwork: nodeClient, log: logger }),
+    captcha: captchaOf(config.turnstile, { outbound: toNamed, toOwnNetwork: nodeClient, log: logger }),
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: manifests.erasedTables,
@@ -382,6 +391,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
           worker,
           clients: [
             outbound,
+            toIssuers,
+            toNamed,
             nodeClient,
             messages.mailer,
             ...apps,
@@ -411,7 +422,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await audit?.stop();
     await traces?.close();
     nodes.stop();
-    await Promise.all([outbound, nodeClient, messages.mailer, presence, agreed, ...apps].map((each) => each.close()));
+    await Promise.all(
+      [outbound, toIssuers, toNamed, nodeClient, messages.mailer, presence, agreed, ...apps].map((each) =>
+        each.close(),
+      ),
+    );
     await signer.close();
     await database.close();
     lock?.release();

@@ -35,6 +35,14 @@ export interface RpcCall<T> {
 
 export type NodeStatus = "unchecked" | "ready" | "unavailable" | "wrong chain";
 
+export interface ChainNodeOptions {
+  outbound: Pick<OutboundClient, "request">;
+  clock: Clock;
+  log: Logger;
+  /** Called after each call of a node, whether it answered or failed; must not throw. */
+  onCall?: ((chain: Chain, outcome: "answered" | "failed") => void) | undefined;
+}
+
 const FIRST_REST_MS = 1000;
 /** Also the pause for a node that serves another chain: an operator must change a setting before it can be used. */
 const LONGEST_REST_MS = 30_000;
@@ -51,6 +59,7 @@ export class ChainNode {
   readonly #outbound: Pick<OutboundClient, "request">;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #onCall: NonNullable<ChainNodeOptions["onCall"]>;
   #status: NodeStatus = "unchecked";
   #problem = "was not asked yet";
   #failures = 0;
@@ -58,11 +67,7 @@ export class ChainNode {
   #heardAt = 0;
   #checking: Promise<boolean> | undefined;
 
-  constructor(
-    url: string,
-    chain: Chain,
-    { outbound, clock, log }: { outbound: Pick<OutboundClient, "request">; clock: Clock; log: Logger },
-  ) {
+  constructor(url: string, chain: Chain, { outbound, clock, log, onCall = () => {} }: ChainNodeOptions) {
     this.#endpoint = endpointOf(url);
     this.host = this.#endpoint.host;
     this.#chain = chain;
@@ -70,6 +75,7 @@ export class ChainNode {
     this.#outbound = outbound;
     this.#clock = clock;
     this.#log = log;
+    this.#onCall = onCall;
   }
 
   get status(): NodeStatus {
@@ -146,8 +152,10 @@ export class ChainNode {
       const rest = "error" in answer ? this.#family.restingCodes[answer.error.code] : undefined;
       if (rest !== undefined) throw new NodeFailure(rest, { mayHaveActed: false });
       this.#heardAt = this.#clock();
+      this.#onCall(this.#chain, "answered");
       return answer;
     } catch (error) {
+      this.#onCall(this.#chain, "failed");
       throw isItsFault(error, call) ? this.#failed(error) : error;
     }
   }

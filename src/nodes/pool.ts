@@ -1,11 +1,9 @@
 import type { EvmChain } from "../chains/evm/networks.ts";
 import type { SolanaChain } from "../chains/solana/networks.ts";
-import type { OutboundClient } from "../delivery/outbound.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { fail } from "../kernel/errors.ts";
 import { SPONSORED_TX_FEE_CAP, TX_FEE_CAP } from "../kernel/limits.ts";
-import type { Logger } from "../kernel/log.ts";
-import { ChainNode, type NodeStatus, type RpcCall } from "./chain-node.ts";
+import { ChainNode, type ChainNodeOptions, type NodeStatus, type RpcCall } from "./chain-node.ts";
 import type { Chain } from "./families.ts";
 
 /** The nodes of one chain, as configured. */
@@ -53,21 +51,19 @@ export interface Nodes<Reached extends Chain> {
 export type EvmNodes = Nodes<EvmChain>;
 export type SolanaNodes = Nodes<SolanaChain>;
 
-export interface NodesOptions {
+export interface NodesOptions extends Omit<ChainNodeOptions, "clock"> {
   chains: Partial<Record<Chain, ChainSettings>>;
-  outbound: Pick<OutboundClient, "request">;
-  log: Logger;
   clock?: Clock;
 }
 
 /** `start` begins to check the nodes, immediately and whenever one has been silent for long. `stop` ends that. */
 export function createNodes(options: NodesOptions): Nodes<Chain> & { start(): void; stop(): void } {
-  const { chains, outbound, log, clock = systemClock } = options;
+  const { chains, outbound, log, onCall, clock = systemClock } = options;
   const settings = Object.entries(chains) as [Chain, ChainSettings][];
   const nodesOf = new Map(
     settings.map(([chain, { rpcUrls }]) => [
       chain,
-      rpcUrls.map((url) => new ChainNode(url, chain, { outbound, clock, log })),
+      rpcUrls.map((url) => new ChainNode(url, chain, { outbound, clock, log, onCall })),
     ]),
   );
   const timers: NodeJS.Timeout[] = [];

@@ -362,11 +362,13 @@ export class SignerProcess implements Signer {
     if (this.#child !== child) return;
     this.#child = undefined;
     const first = this.#state === "starting";
+    const isRestart = this.#state === "failed";
     if (this.#state !== "closed") this.#state = "failed";
     this.#endExchange();
     if (this.#ended !== child) this.#problem = reason;
     if (this.#state === "closed") return;
-    if (this.#ended !== child) this.#options.log.error({ reason }, "the signer is down");
+    // Of a restart, whoever began it says that it failed.
+    if (this.#ended !== child && !isRestart) this.#options.log.error({ reason }, "the signer is down");
     if (!first) this.#scheduleRestart();
   }
 

@@ -10,8 +10,11 @@ import type { OutboundRequest } from "../../src/delivery/outbound.ts";
 import { createOutboundThread } from "../../src/delivery/outbound-thread.ts";
 import { costlyCertificates } from "../support/costly-certificates.ts";
 import { longestHold } from "../support/loop-hold.ts";
+import { askForSms } from "../support/messages.ts";
 import { failure } from "../support/outbound-failure.ts";
+import { startReceiver } from "../support/receiver.ts";
 import { startTestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 
 /** The outbound client whose work is done by a thread of its own. What it does otherwise is tested in outbound.test.ts. */
 
@@ -109,6 +112,37 @@ test("requests to a thread that ended fail, and each is asked of another thread"
   t.after(() => client.close());
   const ask = () => client.request({ method: "GET", url: "http://localhost/", timeoutMs: 60_000, maxResponseBytes: 0 });
   for (let time = 0; time < 2; time++) assert.match(await failure(ask(), "reset"), /was closed before the answer/);
+});
+
+test("hosts that strangers, organizations and the operator name are asked by threads of their own", async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const { url } = receiver;
+  const settings = { KEYSTEAD_SMS_URL: `${url}/sms`, KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" };
+  let threads = 0;
+  const count = () => threads++;
+  process.on("worker", count);
+  t.after(() => process.off("worker", count));
+  const server = await startTestServer("sqlite", { settings });
+  t.after(() => server.close());
+  const asked = (path: string) => until(() => receiver.received.some((each) => each.path === path), path);
+  const before = threads;
+  await askForSms(server, { to: "+14155550100" });
+  await asked("/sms");
+  assert.equal(threads, before, "the operator's: the thread that serves");
+  const { endpointId } = await server.root.result("create_webhook_endpoint", { url: `${url}/hook`, name: "hook" });
+  await server.root.result("test_webhook_endpoint", { endpointId });
+  await asked("/hook");
+  assert.equal(threads, before + 1);
+  const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const exp = Math.floor(Date.now() / 1000) + 3600;
+  const claims = { iss: `${url}/issuer`, sub: "s", aud: "app", iat: exp - 3600, exp };
+  const oidcToken = [encoded({ alg: "RS256" }), encoded(claims), "AAAA"].join(".");
+  const { userId } = await server.root.read("whoami");
+  const oauthProviders = [{ providerName: "Issuer", oidcToken }];
+  assert.equal((await server.root.submit("create_oauth_providers", { userId, oauthProviders })).status, 400);
+  await asked("/issuer/.well-known/openid-configuration");
+  assert.equal(threads, before + 2);
 });
 
 test("certificates that take long to verify hold up nobody whose requests the server answers", async (t) => {

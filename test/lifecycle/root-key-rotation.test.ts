@@ -3,6 +3,8 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+import { SignerProcess } from "../../src/signer/client.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import type { Client, Json } from "../support/client.ts";
 import { MIGRATED_DATABASE } from "../support/postgres.ts";
@@ -184,6 +186,44 @@ for (const engine of engines) {
       await Promise.all(load);
       assert.ok(addresses.length >= servers.length);
       await signWithAll();
+    });
+
+    it("is not undone when the command is repeated, which seals what was left", async () => {
+      const { rootKeyIds, database } = await shown();
+      const before = readFileSync(rootKeyFile);
+      const again = await rotate();
+      const [previousRootKeyId] = rootKeyIds;
+      assert.deepEqual(again, { rootKeyId: database.current, previousRootKeyId, resealed: 0, unopened: [] });
+      // As if a server that started while the others were asked had sealed it.
+      const { read, transact, close } = openDatabase({ url: databaseUrl, onConnectionError: () => {} });
+      const { id, sealed_key } = await read
+        .selectFrom("organizations")
+        .select(["id", "sealed_key"])
+        .executeTakeFirstOrThrow();
+      const { signer } = await SignerProcess.start({
+        rootKeyFile,
+        mayCreateRootKey: false,
+        seedCache: { entries: 0, lifetimeMs: 0 },
+        recordUses: false,
+        log: createLogger("silent"),
+        sealsWith: previousRootKeyId,
+      });
+      const organizations = [{ organizationId: id, organizationKey: Buffer.from(sealed_key).toString("base64") }];
+      const { organizationKeys } = await signer.ask({ verb: "resealOrganizationKeys", organizations });
+      await signer.close();
+      await transact(undefined, async (tx) => {
+        const sealed = Buffer.from(organizationKeys[0] as string, "base64");
+        await tx.updateTable("organizations").set({ sealed_key: sealed }).where("id", "=", id).execute();
+      });
+      await close();
+      await refused(
+        /is still sealed with the root key to be removed; run: keystead root-key rotate/,
+        "root-key",
+        "retire",
+      );
+      assert.equal((await rotate()).resealed, 1);
+      assert.deepEqual(readFileSync(rootKeyFile), before);
+      assert.deepEqual((await shown()).database, { current: database.current });
     });
 
     it("is what servers say, and doctor", async () => {

@@ -122,6 +122,9 @@ describe("a signer that stops", { concurrency: true }, () => {
       }, "/readyz to say that the signer failed");
     }
     await until(() => ready(server), "the signer to be back");
+    // Each end is told once: the first, and those that failed to follow it.
+    const told = (text: string) => server.stdout().split(text).length - 1;
+    assert.equal(told("the signer is down") + told("the signer could not be restarted"), 4);
     const living = childrenOf(server.pid);
     // A restart that was planned twice would show within the longest pause between the attempts so far.
     const observedUntil = performance.now() + 2500;

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { describe, it } from "node:test";
 import { newId } from "../../src/kernel/ids.ts";
 import { startMailServer } from "../support/mail-server.ts";
-import { askForMail } from "../support/messages.ts";
+import { askForMail, askForSms } from "../support/messages.ts";
+import { startReceiver } from "../support/receiver.ts";
 import { engines, startTestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { createWorld } from "../support/world.ts";
 
-/** Mails for recipients at whom the mail server hangs. */
+/** Messages for recipients at whom the mail server, or the gateway for text messages, hangs. */
 
 const LANES_OF_ONE_PARENT = 4;
 
@@ -69,6 +71,53 @@ for (const engine of engines) {
       await until(() => held.size === 6, "their second attempts");
       await arrivesFor(other, "grace@example.com");
       assert.equal(most, 6, "two of each parent at a time");
+    });
+  });
+
+  describe(`numbers at which the gateway for text messages hangs (${engine})`, () => {
+    it("hold up the text messages of those alone who write to them, once they were slow", async (t) => {
+      const held = new Set<ServerResponse>();
+      let most = 0;
+      const gateway = await startReceiver();
+      t.after(() => gateway.close());
+      const to = (index: number) => `+1415555010${index}`;
+      const free = to(9);
+      const sent = () => gateway.received.filter(({ body }) => JSON.parse(body).to === free).length;
+      gateway.answer((_, response) => {
+        if (JSON.parse(gateway.received.at(-1)?.body as string).to === free) return response.end();
+        held.add(response);
+        most = Math.max(most, held.size);
+        response.on("close", () => held.delete(response));
+      });
+      let ahead = 0;
+      const server = await startTestServer(engine, {
+        clock: () => Date.now() + ahead,
+        settings: { KEYSTEAD_SMS_URL: gateway.url, KEYSTEAD_ALLOW_PRIVATE_NETWORKS: "true" },
+      });
+      t.after(() => server.close());
+      const fillLanes = async (organizationId: string, to: string) => {
+        for (let line = 0; line < LANES_OF_ONE_PARENT; line++) {
+          await askForSms(server, { organizationId, to, now: Date.now() + ahead }, newId().slice(0, -1) + line);
+        }
+      };
+      const organizationIds: string[] = [];
+      for (let count = 0; count < 3; count++) {
+        const { root } = await createWorld(server);
+        organizationIds.push(root.client.organizationId);
+      }
+      const other = organizationIds.pop() as string;
+      for (const [index, writer] of organizationIds.entries()) await fillLanes(writer, to(index));
+      await until(() => held.size === 2 * LANES_OF_ONE_PARENT, "text messages of two parents to hang");
+      // Each of them took long.
+      ahead += 30_000;
+      for (const response of held) response.writeHead(500).end();
+      await until(() => held.size === 0, "their first attempts to end");
+      most = 0;
+      ahead += 30_000;
+      await until(() => held.size === 2, "their second attempts");
+      await fillLanes(other, free);
+      await until(() => sent() === LANES_OF_ONE_PARENT, "text messages of another parent");
+      assert.equal(most, 2, "one of each parent at a time");
     });
   });
 }

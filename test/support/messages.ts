@@ -36,11 +36,12 @@ export async function askForMail(
 export async function askForSms(
   server: TestServer,
   sms: Partial<SmsContent> & { to: string } & Asking,
+  /** Its last digit decides on the lane. */
+  id = newId(),
 ): Promise<string> {
   const { organizationId = server.credentials.organizationId, now = Date.now(), expiresAt, ...content } = sms;
   const { database, signer } = server.opened;
   const sealed = await sealSms({ read: database.read, signer }, { code: "K7Q4Z9XW2", ...content });
-  const id = newId();
   await database.transact(organizationId, (tx) =>
     queueSms(tx, {
       id,

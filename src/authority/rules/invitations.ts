@@ -31,7 +31,11 @@ export function addInvitations(draft: Draft, invitations: readonly OpenInvitatio
 
 function refuseInvited(view: AuthorityView, invitations: readonly OpenInvitation[]): void {
   const open = view.part("openInvitations", ALL);
-  refuseExcess(open.length + invitations.length, { kind: "open invitations", limit: MAX_OPEN_INVITATIONS });
+  refuseExcess(open.length + invitations.length, {
+    kind: "open invitations",
+    limit: MAX_OPEN_INVITATIONS,
+    remedy: "delete some, or wait until they are accepted",
+  });
   const invited = new Set(open.map(({ receiverEmail }) => receiverEmail.toLowerCase()));
   for (const [index, { receiverEmail }] of invitations.entries()) {
     const email = receiverEmail.toLowerCase();

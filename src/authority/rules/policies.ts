@@ -76,5 +76,5 @@ export function refuseTooManyPolicies(policies: readonly Texts[]): void {
 function refuseLongTexts(policies: readonly Texts[]): void {
   const length = policies.reduce((sum, policy) => sum + lengthOf(policy), 0);
   const kind = "characters in the expressions of its policies together";
-  refuseExcess(length, { kind, limit: MAX_POLICIES_LENGTH });
+  refuseExcess(length, { kind, limit: MAX_POLICIES_LENGTH, remedy: "shorten some or delete them" });
 }

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { ONLY_ELSEWHERE } from "../../authority/quotas.ts";
 import { activity } from "../../engine/declare.ts";
 import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -64,7 +65,7 @@ export const createTvcApp = activity({
       .execute();
     await enforceQuota(
       tx,
-      { table: "tvc_apps", kind: "TVC apps, deleted ones included", limit: MAX_TVC_APPS },
+      { table: "tvc_apps", kind: "TVC apps, deleted ones included", limit: MAX_TVC_APPS, remedy: ONLY_ELSEWHERE },
       { organization_id: organizationId },
     );
     return {

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { refuseExcess } from "../../authority/quotas.ts";
+import { ONLY_ELSEWHERE, refuseExcess } from "../../authority/quotas.ts";
 import { activity } from "../../engine/declare.ts";
 import { enforceQuota } from "../../engine/fixed-quotas.ts";
 import { fail } from "../../kernel/errors.ts";
@@ -79,10 +79,16 @@ export const createTvcDeployment = activity({
     refuseExcess((await findOpenDeployments(tx, organizationId, app.id)).length, {
       kind: "deployments of one app that are not cleaned up",
       limit: MAX_TVC_DEPLOYMENTS,
+      remedy: "delete some, and wait until they are cleaned up",
     });
     await enforceQuota(
       tx,
-      { table: "tvc_deployments", kind: "TVC deployments in all", limit: MAX_TVC_DEPLOYMENTS_EVER },
+      {
+        table: "tvc_deployments",
+        kind: "TVC deployments in all",
+        limit: MAX_TVC_DEPLOYMENTS_EVER,
+        remedy: ONLY_ELSEWHERE,
+      },
       { organization_id: organizationId },
     );
     return { deploymentId, manifestId };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Selectable } from "kysely";
+import { ONLY_ELSEWHERE } from "../../authority/quotas.ts";
 import { halvesOf } from "../../crypto/manifests/approvals.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/fixed-quotas.ts";
@@ -71,7 +72,12 @@ export async function addOperator(
     updated_at: now,
   };
   await tx.insertInto("tvc_operators").values(row).execute();
-  const quota = { table: "tvc_operators", kind: "operators", limit: MAX_TVC_OPERATORS } as const;
+  const quota = {
+    table: "tvc_operators",
+    kind: "operators",
+    limit: MAX_TVC_OPERATORS,
+    remedy: ONLY_ELSEWHERE,
+  } as const;
   await enforceQuota(tx, quota, { organization_id: organizationId });
   return row;
 }
@@ -121,7 +127,12 @@ export async function ensureSet(
     operator_id: operator.id,
   }));
   await tx.insertInto("tvc_operator_set_members").values(members).execute();
-  const quota = { table: "tvc_operator_sets", kind: "operator sets", limit: MAX_TVC_OPERATOR_SETS } as const;
+  const quota = {
+    table: "tvc_operator_sets",
+    kind: "operator sets",
+    limit: MAX_TVC_OPERATOR_SETS,
+    remedy: ONLY_ELSEWHERE,
+  } as const;
   await enforceQuota(tx, quota, { organization_id: organizationId });
   return { id, name, threshold, operators, createdAt: now, updatedAt: now };
 }

@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import { ONLY_ELSEWHERE } from "../../authority/quotas.ts";
 import { halvesOf } from "../../crypto/manifests/approvals.ts";
 import { timestampOf } from "../../engine/fields.ts";
 import { enforceQuota } from "../../engine/fixed-quotas.ts";
@@ -57,7 +58,12 @@ export async function addQuorumKey(
     digest: share.digest,
   }));
   await tx.insertInto("tvc_quorum_key_shares").values(rows).execute();
-  const quota = { table: "tvc_quorum_keys", kind: "TVC quorum keys", limit: MAX_TVC_QUORUM_KEYS } as const;
+  const quota = {
+    table: "tvc_quorum_keys",
+    kind: "TVC quorum keys",
+    limit: MAX_TVC_QUORUM_KEYS,
+    remedy: ONLY_ELSEWHERE,
+  } as const;
   await enforceQuota(tx, quota, { organization_id: organizationId });
 }
 

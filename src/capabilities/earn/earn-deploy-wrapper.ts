@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { ONLY_ELSEWHERE } from "../../authority/quotas.ts";
 import type { AssetBook } from "../../chains/evm/assets.ts";
 import { activity } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
@@ -80,7 +81,12 @@ export const earnDeployWrapper = activity({
       await setDeployRequest(tx, { ...key, deployRequestId, asset, assetDecimals, now });
     } else {
       await addWrapper(tx, wrapperOf(intent, plan, { ...key, deployRequestId }), now);
-      const quota = { kind: "wrappers over vaults", limit: MAX_EARN_WRAPPERS, table: "earn_wrappers" } as const;
+      const quota = {
+        kind: "wrappers over vaults",
+        limit: MAX_EARN_WRAPPERS,
+        remedy: ONLY_ELSEWHERE,
+        table: "earn_wrappers",
+      } as const;
       await enforceQuota(tx, quota, { organization_id: organization.id });
     }
     const purpose = "earn_deploy_wrapper";

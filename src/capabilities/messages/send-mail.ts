@@ -1,7 +1,5 @@
 import { Type } from "typebox";
-import { rootIdOf } from "../../engine/identity/organizations.ts";
-import { type JobContext, type JobResult, job, moveLane } from "../../engine/jobs/jobs.ts";
-import { SLOW_MAIL_MS } from "../../kernel/limits.ts";
+import { type JobContext, type JobResult, job } from "../../engine/jobs/jobs.ts";
 import type { MailIdentity, MailMessage, MailOutcome } from "../../providers/mail/mailer.ts";
 import { fillAll } from "../../providers/templates/render.ts";
 import type { Transactor } from "../../storage/engine.ts";
@@ -9,7 +7,7 @@ import { prepared } from "../../storage/prepared.ts";
 import { nextAttempt } from "./attempts.ts";
 import { type EventDetails, type EventType, recordEvent } from "./events.ts";
 import { MailContent, mailFacts } from "./model.ts";
-import { mailGateOf, messageLaneOf, QueuedMessage, SEND_MAIL } from "./store.ts";
+import { QueuedMessage, SEND_MAIL, withGate } from "./store.ts";
 
 /** Sends a mail: renders it, hands it to a mail server, and records events. */
 
@@ -38,7 +36,8 @@ export const sendMail = job({
     if ("problem" in message) return dropped(context, `the template ${message.problem}`);
     const outcome = await context.mailer.send(message);
     const result = resultOf(context, outcome, { startedAt, queuedAt: mail.created_at });
-    return withGate(result, context.payload, mail.parent_id, { isSlow: clock() - startedAt >= SLOW_MAIL_MS });
+    const { organizationId, id } = payload;
+    return withGate(result, SEND_MAIL, { organizationId, id, parentId: mail.parent_id }, clock() - startedAt);
   },
 });
 
@@ -51,25 +50,6 @@ function resultOf(context: Context, outcome: MailOutcome, times: { startedAt: nu
     case "deferred":
       return deferred(context, outcome);
   }
-}
-
-/** Moves the lane, with the outcome, between the workers of slow and those of other lanes. */
-function withGate(
-  { record, ...result }: JobResult,
-  { organizationId, id }: QueuedMessage,
-  parentId: string | null,
-  { isSlow }: { isSlow: boolean },
-): JobResult {
-  const rootId = rootIdOf({ id: organizationId, parentId });
-  const lane = messageLaneOf(SEND_MAIL, rootId, id);
-  const gate = mailGateOf(rootId, { isSlow });
-  return {
-    ...result,
-    async record(tx) {
-      await moveLane(tx, { lane, gate });
-      await record?.(tx);
-    },
-  };
 }
 
 async function rendered({ payload, secret, mailTemplates }: Context): Promise<MailMessage | { problem: string }> {

@@ -94,7 +94,11 @@ export async function addSend(tx: Transactor, send: NewSend): Promise<void> {
   });
   if (isShared) return;
   const open = await selectOpenIds(tx, { organizationId });
-  refuseExcess(open.length, { kind: "transactions on their way", limit: MAX_OPEN_SENDS });
+  refuseExcess(open.length, {
+    kind: "transactions on their way",
+    limit: MAX_OPEN_SENDS,
+    remedy: "wait until one of them is in a block",
+  });
 }
 
 /**

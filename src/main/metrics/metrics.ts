@@ -17,6 +17,10 @@ export interface Metrics {
   activityStored(type: string, status: string): void;
   /** A run of a job has ended. */
   jobRan(kind: string, outcome: RunOutcome): void;
+  /** An attempt to send a message has ended. */
+  messageTried(kind: "mail" | "sms", outcome: string): void;
+  /** A node was called. */
+  nodeCalled(chain: string, outcome: "answered" | "failed"): void;
 }
 
 const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -87,6 +91,11 @@ export function createMetrics(version: string): Metrics {
   );
   const runs = counter("job_runs_total", "Runs of jobs that have ended, by kind and outcome.", ["kind", "outcome"]);
   const deliveries = counter("webhook_attempts_total", "Attempts to deliver a webhook.", ["outcome"]);
+  const tries = {
+    mail: counter("mail_attempts_total", "Attempts to hand a mail to the mail server, by outcome.", ["outcome"]),
+    sms: counter("sms_attempts_total", "Attempts to hand a text message to its gateway, by outcome.", ["outcome"]),
+  };
+  const nodeCalls = counter("node_calls_total", "Calls of the nodes of a chain, by outcome.", ["chain", "outcome"]);
 
   return {
     registry,
@@ -114,6 +123,8 @@ export function createMetrics(version: string): Metrics {
     signerAnswered: (verb, seconds) => signer.observe({ verb }, seconds),
     activityStored: (type, status) => activities.inc({ type, status }),
     jobRan: (kind, outcome) => runs.inc({ kind, outcome }),
+    messageTried: (kind, outcome) => tries[kind].inc({ outcome }),
+    nodeCalled: (chain, outcome) => nodeCalls.inc({ chain, outcome }),
   };
 }
 

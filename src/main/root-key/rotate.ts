@@ -1,5 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
-import type { SignerProcess } from "../../signer/client.ts";
+import { SERVER_ALIVE_MS, SERVER_SIGN_MS } from "../../kernel/limits.ts";
+import { type SignerProcess, SignerRefused } from "../../signer/client.ts";
 import { INSTALLATION, type Sealed } from "../../signer/protocol.ts";
 import { installationIdOf } from "../../storage/backup/manifest.ts";
 import type { Database } from "../../storage/database.ts";
@@ -54,20 +55,22 @@ export async function rotateRootKey({ config, database, clock, onProgress }: Rot
     const { current, previous } = remembered;
     const { rootKeyIds } = signer;
     refuseOtherFile(rootKeyFile, rootKeyIds, remembered);
-    const target = previous === undefined ? rootKeyIds.find((id) => id !== current) : current;
-    if (target === undefined) {
+    // A key is added at the end. Once the last one seals, this command does not go back to the one before; it only seals what is left.
+    const target = previous === undefined ? rootKeyIds.at(-1) : current;
+    const old = previous ?? rootKeyIds.find((id) => id !== target);
+    if (target === undefined || old === undefined) {
       throw new StartProblem(
         `the root key file ${rootKeyFile} contains no new root key; run: keystead root-key add. Then copy the file to a safe place, and to every server`,
       );
     }
-    const old = previous ?? current;
     const all = new Servers(database, clock);
-    if (previous === undefined) {
+    if (target !== current) {
       await announce(database, target);
       await all.require(
         ({ rootKeys }) => rootKeys?.open.includes(target) ?? false,
         "has not opened the new root key; nothing is sealed with it yet. Copy the root key file to its machine (a server that is sealed or of an older version must be restarted), then run this command again",
       );
+      await requireStill(rootKeyFile, signer, target);
       await switchTo(database, target, old);
     }
     await signer.sealWith(target);
@@ -76,7 +79,7 @@ export async function rotateRootKey({ config, database, clock, onProgress }: Rot
       "has not confirmed the rotation; both root keys are still needed. See its log, then run this command again",
     );
     const resealed = await resealAll(database, signer, onProgress);
-    await database.transact(SCOPE, (tx) => storeInstallationRow(tx, PREVIOUS_ROOT_KEY_ID, undefined));
+    await forget(database, old, target);
     await all.require(
       ({ rootKeys }) => rootKeys?.isRotating === false,
       "has not noticed that the rotation is complete. Restart it before you run: keystead root-key retire",
@@ -91,6 +94,17 @@ export async function rotateRootKey({ config, database, clock, onProgress }: Rot
 const announce = (database: Database, rootKeyId: string): Promise<void> =>
   database.transact(SCOPE, (tx) => storeInstallationRow(tx, NEXT_ROOT_KEY_ID, rootKeyId));
 
+/** Waiting for the servers may take long, and another command may have replaced the file meanwhile. */
+async function requireStill(file: string, signer: SignerProcess, rootKeyId: string): Promise<void> {
+  await signer.readRootKeysAgain().catch((error: unknown) => {
+    throw error instanceof SignerRefused ? new StartProblem(error.message) : error;
+  });
+  if (signer.rootKeyIds.includes(rootKeyId)) return;
+  throw new StartProblem(
+    `the root key file ${file} was replaced in the meantime and lacks the new root key, with which nothing is sealed yet; run this command again`,
+  );
+}
+
 async function switchTo(database: Database, target: string, old: string): Promise<void> {
   await database.transact(SCOPE, async (tx) => {
     const { current } = await requireRootKeys(tx);
@@ -104,6 +118,13 @@ async function switchTo(database: Database, target: string, old: string): Promis
   });
 }
 
+/** The rotation is complete, unless another command has begun the next one meanwhile. */
+const forget = (database: Database, old: string, target: string): Promise<void> =>
+  database.transact(SCOPE, async (tx) => {
+    const { current, previous } = await requireRootKeys(tx);
+    if (current === target && previous === old) await storeInstallationRow(tx, PREVIOUS_ROOT_KEY_ID, undefined);
+  });
+
 class Servers {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -113,6 +134,14 @@ class Servers {
     this.#clock = clock;
   }
 
+  /** A server that was killed could not say so. */
+  #unlessGone({ lastSeenAt }: ShownServer): string {
+    const silentMs = this.#clock() - Date.parse(lastSeenAt);
+    if (silentMs < 2 * SERVER_SIGN_MS) return "";
+    const [silent, left] = [silentMs, SERVER_ALIVE_MS - silentMs].map((ms) => Math.max(1, Math.ceil(ms / 1000)));
+    return `. It was last heard of ${silent} seconds ago: if it was killed, it counts as running for ${left} more`;
+  }
+
   /** @throws StartProblem naming the live servers for which it does not become true in time */
   async require(is: (server: ShownServer) => boolean, otherwise: string): Promise<void> {
     const { isSo, instances } = await untilAlive(this.#database.read, this.#clock, is);
@@ -120,7 +149,9 @@ class Servers {
     const [first, ...more] = instances.filter((each) => each.isAlive && !is(each));
     if (!first) return;
     const others = more.length === 0 ? "" : `, as ${more.length} others,`;
-    throw new StartProblem(`server ${first.id} (process ${first.pid} on ${first.host})${others} ${otherwise}`);
+    throw new StartProblem(
+      `server ${first.id} (process ${first.pid} on ${first.host})${others} ${otherwise}${this.#unlessGone(first)}`,
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
@@ -63,6 +63,31 @@ describe("a signer's root keys", () => {
     assert.throws(() => open(file, { sealsWith }), /does not contain the root key [0-9a-f]{32} any more/);
     const keys = [{ keyId: "key", curve: "CURVE_SECP256K1" as const }];
     answer({ verb: "generateKeys", organizationId: "organization", organizationKey, keys });
+  });
+
+  it("are not read again and again with a passphrase that does not open the file", () => {
+    const file = newFile();
+    const passphrase = "correct horse battery staple";
+    const { rootKeyIds } = open(file, { passphrase });
+    const opens = readFileSync(file);
+    const other = newFile();
+    forgetSecrets();
+    open(other, { passphrase: "incorrect horse, battery staple" });
+    const doesNot = readFileSync(other);
+    forgetSecrets();
+    open(file, { passphrase });
+    writeFileSync(file, doesNot);
+    utimesSync(file, 1, 1);
+    const wrong = /the passphrase does not open the root key file/;
+    assert.throws(() => open(file, { passphrase }), wrong);
+    // The same status shows that nothing is read.
+    const { ino, size } = statSync(file);
+    writeFileSync(file, opens);
+    utimesSync(file, 1, 1);
+    assert.deepEqual([statSync(file).ino, statSync(file).size], [ino, size]);
+    assert.throws(() => open(file, { passphrase }), wrong);
+    utimesSync(file, 2, 2);
+    assert.deepEqual(open(file, { passphrase }).rootKeyIds, rootKeyIds);
   });
 
   it("are read again when the file was replaced, and seal as they are told", () => {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import crypto from "node:crypto";
 import {
   chmodSync,
   chownSync,
@@ -9,11 +11,13 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after, describe, it, mock } from "node:test";
 import { newRootKey, openRootKeyFile, type RootKeyOutcome, RootKeyProblem, writeRootKeyFile } from "./root-key-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "keystead-root-key-"));
@@ -65,13 +69,32 @@ describe("a root key file", () => {
     assert.deepEqual(readdirSync(join(file, "..")), ["root.key"]);
   });
 
-  it("is made although a start that was killed left a part of one, under the same process id", () => {
+  it("is rid of what killed starts and commands left beside it, and of nothing else", () => {
     const file = newFile();
     opened(openRootKeyFile(file, undefined, true));
-    rmSync(file);
-    writeFileSync(`${file}.${process.pid}.tmp`, '{"version":1,"prot', { mode: 0o600 });
-    opened(openRootKeyFile(file, undefined, true));
-    assert.deepEqual(readdirSync(join(file, "..")), ["root.key"]);
+    const folder = join(file, "..");
+    const link = join(newFile(), "..");
+    symlinkSync(folder, link);
+    const old = [
+      "root.key.4711.tmp",
+      "root.key.00112233445566ff.tmp",
+      "root.key.copy.tmp",
+      "root.key.4711",
+      "4711.tmp",
+    ];
+    for (const name of old) {
+      writeFileSync(join(folder, name), '{"version":1,"prot', { mode: 0o600 });
+      utimesSync(join(folder, name), 1, 1);
+    }
+    writeFileSync(join(folder, "root.key.4712.tmp"), "is being written");
+    opened(openRootKeyFile(join(link, "root.key"), undefined, false));
+    assert.deepEqual(readdirSync(folder).sort(), [
+      "4711.tmp",
+      "root.key",
+      "root.key.4711",
+      "root.key.4712.tmp",
+      "root.key.copy.tmp",
+    ]);
   });
 
   it("differs from every other", () => {
@@ -203,6 +226,41 @@ describe("a root key file that is replaced", () => {
     writeFileSync(file, other);
     refuses(() => writeRootKeyFile({ file, revision }, rootKeys, undefined), /was changed in the meantime/);
     assert.equal(readFileSync(file, "utf8"), other);
+  });
+
+  it("is not replaced if it is changed while the passphrase is prepared", () => {
+    const { file, revision, rootKeys } = made();
+    const { scryptSync } = crypto;
+    // Another command adds a key while this one seals the keys under the passphrase.
+    mock.method(crypto, "scryptSync", (...given: Parameters<typeof scryptSync>) => {
+      writeRootKeyFile({ file, revision }, [...rootKeys, newRootKey()], undefined);
+      return scryptSync(...given);
+    });
+    syncBuiltinESMExports();
+    try {
+      refuses(() => writeRootKeyFile({ file, revision }, rootKeys, PASSPHRASE), /was changed in the meantime/);
+    } finally {
+      mock.restoreAll();
+      syncBuiltinESMExports();
+    }
+    assert.equal(rootKeysOf(file).length, 2);
+    assert.deepEqual(readdirSync(join(file, "..")), ["root.key"]);
+  });
+
+  it("is not replaced by a part of one on a disk that takes no more", () => {
+    const { file, rootKeys } = made();
+    const module = new URL("root-key-file.ts", import.meta.url).href;
+    const script = `
+      const { newRootKey, openRootKeyFile, writeRootKeyFile } = await import(${JSON.stringify(module)});
+      const { rootKeys, revision } = openRootKeyFile(process.argv[1], undefined, false);
+      writeRootKeyFile({ file: process.argv[1], revision }, [...rootKeys, newRootKey()], undefined);
+    `;
+    const command = [process.execPath, ...process.execArgv, "--input-type=module", "-e", script, file];
+    const { status, stderr } = spawnSync("prlimit", ["--fsize=100", ...command], { encoding: "utf8" });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /cannot be replaced \(EFBIG\); nothing was changed/);
+    assert.deepEqual(rootKeysOf(file), rootKeys);
+    assert.deepEqual(readdirSync(join(file, "..")), ["root.key"]);
   });
 
   it("is refused with more keys than two, or with none", () => {

@@ -2,9 +2,11 @@ import { randomBytes, scryptSync } from "node:crypto";
 import {
   closeSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   openSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -12,9 +14,9 @@ import {
   type Stats,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { wipe } from "../../kernel/bytes.ts";
 import { makeFolder } from "../../kernel/make-folder.ts";
 import { syncFolder } from "../../kernel/sync-folder.ts";
@@ -26,9 +28,15 @@ const MAX_ROOT_KEYS = 2;
 /** RFC 7914 with N = 2^17, r = 8, p = 1: each guess takes about half a second and 128 MiB. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
 const WRAP_CONTEXT = ["keystead root key"];
+/** Writing a file takes milliseconds, so whoever began one longer ago was killed. */
+const LEFT_AFTER_MS = 60_000;
+const TEMPORARY = ".tmp";
 
 /** A reason not to start, as a message for the operator. */
 export class RootKeyProblem extends Error {}
+
+/** Trying the same passphrase on the same file again is pointless, and takes half a second. */
+export class WrongPassphrase extends RootKeyProblem {}
 
 interface ScryptParameters {
   N: number;
@@ -60,8 +68,9 @@ export type RootKeyOutcome =
  * @throws RootKeyProblem
  */
 export function openRootKeyFile(file: string, passphrase: string | undefined, mayCreate: boolean): RootKeyOutcome {
-  const text = readIfPresent(file);
-  if (text === undefined) {
+  removeLeftFiles(file);
+  const read = readIfPresent(file);
+  if (read === undefined) {
     if (!mayCreate) {
       throw new RootKeyProblem(
         `the root key file ${file} is missing, but the database already holds keys sealed with it; restore the file from its backup`,
@@ -77,9 +86,9 @@ export function openRootKeyFile(file: string, passphrase: string | undefined, ma
     if (!rootKey) return openRootKeyFile(file, passphrase, false);
     return { state: "open", rootKeys: [rootKey], created: true, revision: revisionOf(file) };
   }
-  refuseOpenPermissions(file);
-  const revision = revisionOf(file);
-  const content = parseFile(file, text);
+  refuseOpenPermissions(file, read.status);
+  const revision = revisionOfStatus(read.status);
+  const content = parseFile(file, read.text);
   if (content.protection === "none") {
     if (passphrase !== undefined) {
       throw new RootKeyProblem(
@@ -94,10 +103,9 @@ export function openRootKeyFile(file: string, passphrase: string | undefined, ma
 }
 
 /** Changes whenever the file is replaced or written. */
-export function revisionOf(file: string): string {
-  const { ino, size, mtimeMs } = statusOf(file);
-  return [ino, size, mtimeMs].join(" ");
-}
+export const revisionOf = (file: string): string => revisionOfStatus(statusOf(file));
+
+const revisionOfStatus = ({ ino, size, mtimeMs }: Stats): string => [ino, size, mtimeMs].join(" ");
 
 /**
  * Replaces the file by one with these keys, whose owner and mode stay the same. A crash leaves the one or the other.
@@ -116,15 +124,16 @@ export function writeRootKeyFile(
     );
   }
   const { uid, gid } = statusOf(file);
-  if (revisionOf(file) !== revision) {
-    throw new RootKeyProblem(`the root key file ${file} was changed in the meantime; nothing was changed here`);
-  }
   const text = textOf(rootKeys, passphrase);
   try {
     // What a link leads to is replaced, and not the link.
     const place = realpathSync(file);
     const temporary = writeTemporary(place, text, { uid, gid });
     try {
+      // Last, because a passphrase takes half a second, in which another command may have added a key.
+      if (revisionOf(file) !== revision) {
+        throw new RootKeyProblem(`the root key file ${file} was changed in the meantime; nothing was changed here`);
+      }
       renameSync(temporary, place);
     } catch (error) {
       rmSync(temporary, { force: true });
@@ -132,6 +141,7 @@ export function writeRootKeyFile(
     }
     syncFolder(dirname(place));
   } catch (error) {
+    if (error instanceof RootKeyProblem) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new RootKeyProblem(
       `the root key file ${file} cannot be replaced (${code}); nothing was changed. If it is mounted read-only, run the command where the file comes from, with KEYSTEAD_ROOT_KEY_FILE`,
@@ -189,7 +199,7 @@ function unwrap(file: string, content: Wrapped, passphrase: string): Buffer[] {
   try {
     return content.sealedRootKeys.map((sealed) => {
       const rootKey = unseal(wrappingKey, WRAP_CONTEXT, sealed);
-      if (!rootKey) throw new RootKeyProblem(`the passphrase does not open the root key file ${file}`);
+      if (!rootKey) throw new WrongPassphrase(`the passphrase does not open the root key file ${file}`);
       return rootKey;
     });
   } finally {
@@ -207,13 +217,18 @@ function wrappingKeyOf(file: string, { scrypt }: Wrapped, passphrase: string): B
   }
 }
 
-function readIfPresent(file: string): string | undefined {
+/** The text, and the status of the same file even if it is replaced meanwhile. */
+function readIfPresent(file: string): { text: string; status: Stats } | undefined {
+  let descriptor: number | undefined;
   try {
-    return readFileSync(file, "utf8");
+    descriptor = openSync(file, "r");
+    return { status: fstatSync(descriptor), text: readFileSync(descriptor, "utf8") };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
     throw new RootKeyProblem(`the root key file ${file} cannot be read (${code})`);
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 
@@ -226,8 +241,8 @@ function statusOf(file: string): Stats {
   }
 }
 
-function refuseOpenPermissions(file: string): void {
-  if ((statusOf(file).mode & 0o077) !== 0) {
+function refuseOpenPermissions(file: string, { mode }: Stats): void {
+  if ((mode & 0o077) !== 0) {
     throw new RootKeyProblem(`the root key file ${file} can be read by others; run: chmod 600 ${file}`);
   }
 }
@@ -280,14 +295,14 @@ function writeOnce(file: string, text: string): void {
 
 /** Writes and flushes a file beside `file`, which only its owner can read. */
 function writeTemporary(file: string, text: string, owner?: { uid: number; gid: number }): string {
-  const temporary = `${file}.${process.pid}.tmp`;
-  // A killed start leaves its temporary file, and in a container the next start has the same process id.
-  rmSync(temporary, { force: true });
+  // Not the process id, which processes of two containers may share.
+  const temporary = `${file}.${randomBytes(8).toString("hex")}${TEMPORARY}`;
   const descriptor = openSync(temporary, "wx", 0o600);
   try {
     // An operator may run a command as root, but the server must be able to read the file.
     if (owner) fchownSync(descriptor, owner.uid, owner.gid);
-    writeSync(descriptor, text);
+    // The disk may take only a part at once; this writes the rest, or fails.
+    writeFileSync(descriptor, text);
     fsyncSync(descriptor);
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -296,4 +311,25 @@ function writeTemporary(file: string, text: string, owner?: { uid: number; gid: 
     closeSync(descriptor);
   }
   return temporary;
+}
+
+/**
+ * Removes what was left beside `file` by starts and commands that were killed while they wrote, since it contains root keys. If one of them is
+ * only slow, it fails without it and has changed nothing.
+ */
+function removeLeftFiles(file: string): void {
+  try {
+    const place = statSync(file, { throwIfNoEntry: false }) ? realpathSync(file) : file;
+    const folder = dirname(place);
+    const begin = `${basename(place)}.`;
+    for (const name of readdirSync(folder)) {
+      if (!name.startsWith(begin) || !name.endsWith(TEMPORARY)) continue;
+      if (!/^[0-9a-f]+$/.test(name.slice(begin.length, -TEMPORARY.length))) continue;
+      const left = join(folder, name);
+      const { mtimeMs } = statSync(left);
+      if (Date.now() - mtimeMs > LEFT_AFTER_MS) rmSync(left);
+    }
+  } catch {
+    // The folder may be read-only, or missing before the first start. The start does not depend on this.
+  }
 }

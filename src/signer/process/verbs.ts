@@ -38,7 +38,15 @@ import { type Organization, organizationContext, withOrganization, withSecret } 
 import { pullCredential } from "./pull-secrets.ts";
 import { createQuorumKey, reEncryptedTo, statedProvisioning } from "./quorum-keys.ts";
 import { SigningRefused } from "./refused.ts";
-import { newRootKey, openRootKeyFile, RootKeyProblem, revisionOf, writeRootKeyFile } from "./root-key-file.ts";
+import {
+  newRootKey,
+  openRootKeyFile,
+  type RootKeyOutcome,
+  RootKeyProblem,
+  revisionOf,
+  WrongPassphrase,
+  writeRootKeyFile,
+} from "./root-key-file.ts";
 import { RootKeys, rootKeyId } from "./root-keys.ts";
 import { cachedKey, secretCache } from "./secret-cache.ts";
 import { signPayload } from "./sign.ts";
@@ -73,6 +81,8 @@ const description: Responses["describe"] = {
 };
 /** The file that is open; undefined while sealed. */
 let opened: { file: string; revision: string; rootKeys: RootKeys; mayReplaceFile: boolean } | undefined;
+/** A later version of the file that has another passphrase. During a rotation, a server asks for it every second. */
+let unopened: { revision: string; problem: WrongPassphrase } | undefined;
 let secrets = secretCache({ entries: 0, lifetimeMs: 0 });
 /** Logs a use of a key for the operator, if enabled. */
 export let recordUse: (use: Use) => void = () => {};
@@ -399,7 +409,7 @@ function openAgain(
   if (revisionOf(file) === before.revision) {
     opened = { ...before, rootKeys: new RootKeys(before.rootKeys.keys, sealsWith) };
   } else {
-    const outcome = openRootKeyFile(file, passphrase, false);
+    const outcome = openReplaced(file, passphrase);
     if (outcome.state === "sealed") throw new RootKeySealed("the root key file is protected by a passphrase now");
     const rootKeys = new RootKeys(outcome.rootKeys, sealsWith);
     if (sealsWith !== undefined && rootKeys.ids[0] !== sealsWith) {
@@ -410,6 +420,17 @@ function openAgain(
     before.rootKeys.wipe();
   }
   return { state: "open", rootKeyIds: [...opened.rootKeys.ids], created: false };
+}
+
+function openReplaced(file: string, passphrase: string | undefined): RootKeyOutcome {
+  const revision = revisionOf(file);
+  if (unopened?.revision === revision) throw unopened.problem;
+  try {
+    return openRootKeyFile(file, passphrase, false);
+  } catch (error) {
+    if (error instanceof WrongPassphrase) unopened = { revision, problem: error };
+    throw error;
+  }
 }
 
 function replaceRootKeyFile({ keys, passphrase }: ReplaceRootKeyFileRequest): Responses["replaceRootKeyFile"] {
