@@ -24,7 +24,7 @@ export function sealQuorumEnvelope(receiver: Uint8Array, plaintext: Uint8Array):
   const pair = createECDH("prime256v1");
   const sender = pair.generateKeys();
   const key = messageKey(pair, { sender, receiver, other: receiver });
-  if (!key) throw new Error("what is encrypted to is no point of P-256");
+  if (!key) throw new Error("the key to encrypt to is not a point of P-256");
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
   wipe(key);

@@ -110,7 +110,7 @@ describe("what the signer is asked for", () => {
     const type = "ACTIVITY_TYPE_SPARK_SIGN_FROST";
     const named = (signatures: unknown) => activity({ signWith, signatures }, type);
     await askFor({ ...request, signatures: [signature] }, named([{ ...signature, adaptorPublicKey: null }]));
-    const why = /other than the activity says/;
+    const why = /differs from what the activity says/;
     for (const signatures of [
       [{ ...signature, message: "12".repeat(32) }],
       [{ ...signature, derivation: { deposit: {} } }],
@@ -200,7 +200,7 @@ describe("what the signer is asked for", () => {
     const policyOutcome = { organizationId: "child" };
     const stating = { verb: "provePolicyOutcome", policyOutcome } as unknown as SignerRequest;
     assert.equal(useOf(stating, activity({}))?.organizationId, "child");
-    assert.throws(() => useOf(stating, undefined), /for no activity/);
+    assert.throws(() => useOf(stating, undefined), /not for an activity/);
   });
 
   it("needs an activity", async () => {
@@ -218,7 +218,7 @@ describe("what the signer is asked for", () => {
       { verb: "proveAddresses", ...owner, addresses: [] },
     ];
     for (const request of requests) {
-      await refused(request, undefined, /for no activity/);
+      await refused(request, undefined, /not for an activity/);
       await refused(request, { body: "{", ballots: [] }, /not JSON/);
       for (const body of ["[]", "null", '"text"']) {
         await refused(request, { body, ballots: [] }, /names no organization/);
@@ -285,7 +285,7 @@ describe("what the signer is asked for", () => {
       hash: "none",
       payloads: payloads.map((payload) => Buffer.from(payload).toString("base64")),
     });
-    const other = /another message than that of the swap/;
+    const other = /is not that of the swap quote/;
     const [named, changed] = [messageAt(addressOf(9)), messageAt(addressOf(9), 8)];
     await refused(asked(changed), swap, other);
     await refused(asked(named, named), swap, other);
@@ -352,8 +352,8 @@ describe("what the signer is asked for", () => {
     assert.ok(await verifySignature("sha256", Buffer.from(tokenInput(statement)), verificationKey, signature));
 
     const raw = { verb: "sign", ...service, key: { kind: "privateKey", ...key }, hash: "none", payloads } as const;
-    await refused(raw, { body: "{}", ballots: [] }, /its own statements alone/);
-    await refused({ ...stating(statement), ...owner }, undefined, /makes no statements/);
+    await refused(raw, { body: "{}", ballots: [] }, /only makes the installation's statements/);
+    await refused({ ...stating(statement), ...owner }, undefined, /only the installation makes statements/);
     const malformed: [object, RegExp][] = [
       [{ says: "anything", text: "as the server likes" }, /no such statement/],
       [{ says: "verification", claims: { ...verification, more: "x" } }, /no `more`/],
@@ -435,10 +435,11 @@ describe("what the signer is asked for", () => {
       const { signature } = await signer.ask(signing(0, bytes), { occasion: activity({}) });
       assert.match(signature.r, /^[0-9a-f]{64}$/);
     }
-    await refused(signing(0, [2, 0xc0]), undefined, /for no activity/);
+    await refused(signing(0, [2, 0xc0]), undefined, /not for an activity/);
     const others = { body: JSON.stringify({ type: "T", organizationId: "other", parameters: {} }), ballots: [] };
     await refused(signing(0, [2, 0xc0]), others, /organization organization/);
-    for (const first of [0, 1, 3, 0xc0]) await refused(signing(0, [first, 0xc0]), activity({}), /types 2 and 4 alone/);
+    for (const first of [0, 1, 3, 0xc0])
+      await refused(signing(0, [first, 0xc0]), activity({}), /only transactions of types 2 and 4/);
     for (const first of [0, 0x81, 0xff]) {
       const sends = activity({ sponsor: true, unsignedTransaction: "00" }, "ACTIVITY_TYPE_SOL_SEND_TRANSACTION_V2");
       await refused(signing(1, [first]), sends, /messages of Solana alone/);
@@ -452,7 +453,7 @@ describe("what the signer is asked for", () => {
       hash: "none",
       payloads,
     } as SignRequest;
-    await refused(raw, activity({}), /its own statements alone|organization service/);
+    await refused(raw, activity({}), /only makes the installation's statements|organization service/);
     const verification = { id: "1", verification_type: "T", contact: "a@example.com", organization_id: "o", exp: "1" };
     const statements: Statement[] = [{ says: "verification", claims: verification }];
     const stating = { verb: "signStatements", ...service, key, statements } as SignStatementsRequest;
@@ -519,15 +520,15 @@ describe("what the signer is asked for", () => {
 
     const other = /another message than the activity's/;
     for (const [bytes, occasion, why] of [
-      [message, sends({ sponsor: false }), /has nothing of Solana sponsored/],
-      [message, sends({}, "ACTIVITY_TYPE_SIGN_TRANSACTION_V2"), /has nothing of Solana sponsored/],
-      [message, activity({}), /has nothing of Solana sponsored/],
-      [message, swaps({ sponsor: false }), /has nothing of Solana sponsored/],
-      [message, swaps({}, `${terms} `), /has nothing of Solana sponsored/],
-      [message, swaps({ quoteId: quoteIdOf(elsewhere) }, elsewhere), /has nothing of Solana sponsored/],
+      [message, sends({ sponsor: false }), /has no sponsored Solana transaction/],
+      [message, sends({}, "ACTIVITY_TYPE_SIGN_TRANSACTION_V2"), /has no sponsored Solana transaction/],
+      [message, activity({}), /has no sponsored Solana transaction/],
+      [message, swaps({ sponsor: false }), /has no sponsored Solana transaction/],
+      [message, swaps({}, `${terms} `), /has no sponsored Solana transaction/],
+      [message, swaps({ quoteId: quoteIdOf(elsewhere) }, elsewhere), /has no sponsored Solana transaction/],
       [message, swaps({ recentBlockhash: addressOf(5) }), /another blockhash than the activity's/],
       [messageOf(given), swaps(), other],
-      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), swaps(), /asked to pay \d+ and 10{9} /],
+      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), swaps(), /10{9} in rent/],
       [message, sends({ recentBlockhash: addressOf(5) }), /another blockhash than the activity's/],
       // What the server would have to have made of it.
       [messageOf(given), sends(), other],
@@ -562,10 +563,10 @@ describe("what the signer is asked for", () => {
         sends(),
         other,
       ],
-      [messageOf(sponsored({ unitPrice: 10n ** 15n })), sends(), /asked to pay \d+ and 10 lamports/],
-      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), sends(), /asked to pay \d+ and 10{9} /],
-      [messageOf(sponsored({}, addressOf(9))), sends(), /somebody else pays for/],
-      [messageOf(sponsored({}, another)), sends(), /somebody else pays for/],
+      [messageOf(sponsored({ unitPrice: 10n ** 15n })), sends(), /asked to pay \d+ lamports in fees and 10 in rent/],
+      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), sends(), /10{9} in rent/],
+      [messageOf(sponsored({}, addressOf(9))), sends(), /is not the fee payer/],
+      [messageOf(sponsored({}, another)), sends(), /is not the fee payer/],
     ] as const) {
       await refused(signing(bytes), occasion, why);
     }
@@ -582,7 +583,7 @@ describe("what the signer is asked for", () => {
       grants: [],
     });
     const named = sends({ unsignedTransaction: theft.toString("hex") });
-    await refused(signing(messageOf(thirdPays)), named, /somebody else pays for/);
+    await refused(signing(messageOf(thirdPays)), named, /is not the fee payer/);
   });
 
   it("opens the client secret of a credential for an activity that names it, and what was sealed for another not at all", async () => {
@@ -609,7 +610,7 @@ describe("what the signer is asked for", () => {
     const sealed = await signer.ask(importing(envelope), { occasion: activity({}) });
     assert.ok("sealedClientSecret" in sealed);
     assert.deepEqual(await signer.ask(importing("00"), { occasion: activity({}) }), { problem: "undecryptable" });
-    await refused(importing(envelope), undefined, /for no activity/);
+    await refused(importing(envelope), undefined, /not for an activity/);
     const opening = { verb: "openClientSecret", ...owner, credentialId: "credential", ...sealed } as const;
     const named = activity({ oauth2CredentialId: "credential" });
     const { clientSecret } = await signer.ask(opening, { occasion: named });
@@ -665,8 +666,8 @@ describe("what the signer is asked for", () => {
     // A sub-organization's activity may use what its parent lends.
     await askFor(signing, begin({ walletAddress: "0xab" }, "child"));
     await refused(signing, begin({ walletAddress: "0xcd" }), /does not name/);
-    await refused(signing, activity({ walletAddress: "0xab" }), /begins no purchase/);
-    await refused(signing, undefined, /for no activity/);
+    await refused(signing, activity({ walletAddress: "0xab" }), /does not begin a purchase/);
+    await refused(signing, undefined, /not for an activity/);
     const given = "https://buy.moonpay.com?apiKey=pk";
     const named = { ...signing, of: { url: given } };
     const { signature } = await signer.ask(named, { occasion: begin({ urlForSignature: given }) });
@@ -688,8 +689,8 @@ describe("what the signer is asked for", () => {
     const atCoinbase = { onrampProvider: "FIAT_ON_RAMP_PROVIDER_COINBASE" };
     await askFor(token, begin(atCoinbase));
     await refused(token, begin({ onrampProvider: "FIAT_ON_RAMP_PROVIDER_MOONPAY" }), /does not name/);
-    await refused(token, activity(atCoinbase), /begins no purchase/);
-    await refused({ ...token, host: "api.example/path" }, begin(atCoinbase), /no host name/);
+    await refused(token, activity(atCoinbase), /does not begin a purchase/);
+    await refused({ ...token, host: "api.example/path" }, begin(atCoinbase), /not a host name/);
     const reading: AuthorizeCoinbaseRequest = { ...token, request: { of: "transactions", transactionId: "1234" } };
     const query = (body: object): Occasion => ({ body: JSON.stringify(body), ballots: [] });
     await askFor(reading, query({ organizationId: owner.organizationId, transactionId: "1234" }));
@@ -701,8 +702,8 @@ describe("what the signer is asked for", () => {
   it("refuses an address that is not the key's, whoever names it", async () => {
     const foreign = { format: "ADDRESS_FORMAT_ETHEREUM", address: `0x${"1".repeat(40)}` } as const;
     const named = activity({ signWith: foreign.address });
-    await refused(sign({ ...account, address: foreign }), named, /not that of the key/);
-    await refused(sign({ ...key, address: foreign }), named, /not that of the key/);
+    await refused(sign({ ...account, address: foreign }), named, /does not belong to the key/);
+    await refused(sign({ ...key, address: foreign }), named, /does not belong to the key/);
   });
 
   it("makes keys of another organization for its creation alone, and uses none", async () => {
@@ -730,7 +731,7 @@ describe("what the signer is asked for", () => {
   it("stamps for an auth proxy what proxies may send, in the name of its own organization, and nothing else", async () => {
     const { owner, signer } = test;
     const creating = { verb: "createAuthProxyKey", ...owner, configId: "config" } as const;
-    await refused(creating, undefined, /for no activity/);
+    await refused(creating, undefined, /not for an activity/);
     const { sealedKey, publicKey } = await signer.ask(creating, { occasion: activity({}) });
     const stamp = (body: object, more: object = {}) =>
       signer.ask({
@@ -750,9 +751,9 @@ describe("what the signer is asked for", () => {
     await stamp({ type: "ACTIVITY_TYPE_INIT_OTP_V3", organizationId, parameters: {} });
     await stamp({ type: "ACTIVITY_TYPE_OTP_LOGIN_V2", organizationId: "a sub-organization", parameters: {} });
     const refusals: [RegExp, object, object?][] = [
-      [/what no auth proxy may do/, { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", organizationId, parameters: {} }],
-      [/what no auth proxy may do/, { type: "ACTIVITY_TYPE_APPROVE_ACTIVITY", organizationId, parameters: {} }],
-      [/what no auth proxy may do/, { type: 1, organizationId }],
+      [/an auth proxy may not do this/, { type: "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", organizationId, parameters: {} }],
+      [/an auth proxy may not do this/, { type: "ACTIVITY_TYPE_APPROVE_ACTIVITY", organizationId, parameters: {} }],
+      [/an auth proxy may not do this/, { type: 1, organizationId }],
       [/the body does not name/, { type: "ACTIVITY_TYPE_INIT_OTP_V3", organizationId: "another", parameters: {} }],
       [/the body does not name/, { organizationId: "another" }],
       [/the body does not name/, []],

@@ -513,7 +513,7 @@ describe("what the signer tells of its refusals", () => {
     assert.ok(refusals.length > 20);
     assert.match(told, /^wallet yours cannot be opened: it was sealed for something else$/m);
     assert.match(told, /^a derivation path has an index over 2147483647 at level 1$/m);
-    assert.match(told, /^the target public key is no point of P-256$/m);
+    assert.match(told, /^the target public key is not a point of P-256$/m);
     assert.doesNotMatch(told + test.log(), /abandon|passphrase/);
   });
 });

@@ -8,7 +8,7 @@ import { SigningRefused } from "./refused.ts";
 /** Encrypts an export to the requester's P-256 key. */
 export function sealExport(targetPublicKey: string, plaintext: Uint8Array): HpkeMessage {
   const target = parseP256Point(targetPublicKey);
-  if (!target) throw new SigningRefused("the target public key is no point of P-256");
+  if (!target) throw new SigningRefused("the target public key is not a point of P-256");
   const { encapped, ciphertext } = sealBundle(target, plaintext);
   return { encappedPublic: toHex(encapped), ciphertext: toHex(ciphertext) };
 }

@@ -87,7 +87,7 @@ function refuseOtherQuorumWork(request: QuorumRequest, { type, parameters }: Bod
     Object.keys(said).map((name) => [name, (parameters as Record<string, unknown> | undefined)?.[name]]),
   );
   if (type === work.type && isSameValue(said, named)) return;
-  throw new SigningRefused(`${verb} was asked for other than the activity says`);
+  throw new SigningRefused(`${verb}: the request differs from what the activity says`);
 }
 
 const nothing = (): string[] => [];
@@ -158,12 +158,12 @@ export function useOf(request: SignerRequest, occasion: Occasion | undefined): U
   const organizationId = "organizationId" in request ? request.organizationId : request.policyOutcome.organizationId;
   if (organizationId === INSTALLATION) {
     if (verb === "generateKeys") return undefined;
-    throw new SigningRefused(`${verb} was asked for a key of the installation, which makes its own statements alone`);
+    throw new SigningRefused(`${verb}: the installation's own key only makes the installation's statements`);
   }
-  if (!occasion) throw new SigningRefused(`${verb} was asked for no activity`);
+  if (!occasion) throw new SigningRefused(`${verb}: the request is not for an activity`);
   const body = bodyOf(occasion, isReading(request));
   if (isLent(verb) && !isReading(request) && body.type !== PURCHASE_TYPE) {
-    throw new SigningRefused(`${verb} was asked for an activity that begins no purchase`);
+    throw new SigningRefused(`${verb}: the activity does not begin a purchase`);
   }
   const isNew = OF_A_NEW_ORGANIZATION.has(verb) && SUB_ORGANIZATION_TYPE.test(body.type);
   // A statement uses no organization's key. A user who signs in may have named only the parent, or may have been signed in by it.
@@ -184,7 +184,7 @@ export function useOf(request: SignerRequest, occasion: Occasion | undefined): U
   if (namesOf[verb] === nothing) return use;
   const parameters = isSpark(request) ? signWithOf(body) : body.parameters;
   const named = nameIn(parameters, names) ?? namedBySwap(request, body, occasion);
-  if (named === undefined) throw new SigningRefused(`${verb} was asked with what the activity does not name`);
+  if (named === undefined) throw new SigningRefused(`${verb}: the activity does not name what is requested`);
   return { ...use, named };
 }
 
@@ -224,7 +224,7 @@ function refuseOtherSwap(
     return;
   }
   const isSame = isOne && isSameButBlockhash(signed, Buffer.from(message, "hex"));
-  if (!isSame) throw new SigningRefused("the signature is asked for another message than that of the swap's quote");
+  if (!isSame) throw new SigningRefused("the message to sign is not that of the swap quote");
 }
 
 type SparkVerb = Extract<WorkVerb, `${string}Spark${string}`>;
@@ -253,7 +253,7 @@ function refuseOtherSparkWork(request: SparkRequest, { type, parameters }: Body)
   const asked = (request as unknown as Record<string, unknown>)[expected.parameter];
   const named = (parameters as Record<string, unknown> | undefined)?.[expected.parameter];
   if (type !== expected.type || !isSameValue(asked, named)) {
-    throw new SigningRefused(`${verb} was asked for other than the activity says`);
+    throw new SigningRefused(`${verb}: the request differs from what the activity says`);
   }
 }
 
@@ -281,7 +281,7 @@ function useByAuthProxy({ verb, organizationId, body }: StampAuthProxyBodyReques
   }
   if (type === undefined) return undefined;
   const activityType = authProxyTypes.find((each) => each === type);
-  if (activityType === undefined) throw new SigningRefused(`${verb} was asked for what no auth proxy may do`);
+  if (activityType === undefined) throw new SigningRefused(`${verb}: an auth proxy may not do this`);
   return { verb, organizationId, activityType, fingerprint: fingerprintOf(body) };
 }
 

@@ -101,9 +101,9 @@ export function coinbaseToken(
   packed: Buffer,
   { keyId, host, request }: Pick<AuthorizeCoinbaseRequest, "keyId" | "host" | "request">,
 ): string {
-  if (!HOST.test(host)) throw new SigningRefused("the host is no host name");
+  if (!HOST.test(host)) throw new SigningRefused("the host is not a host name");
   const key = parseCoinbaseKey(unpack(packed).privateApiKey);
-  if (!key) throw new SigningRefused("there is no private key of Coinbase");
+  if (!key) throw new SigningRefused("the on-ramp keys have no private key for Coinbase");
   const { method, path } = coinbaseRequestLine(request);
   const uri = `${method} ${host}${path}`;
   const now = Math.floor(Date.now() / 1000);

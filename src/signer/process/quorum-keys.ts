@@ -62,6 +62,6 @@ export function reEncryptedTo(target: string, secret: Uint8Array, encryptedShare
 
 function pointOf(hex: string): Buffer {
   const point = parseP256Point(hex);
-  if (!point) throw new SigningRefused("what is encrypted to is no point of P-256");
+  if (!point) throw new SigningRefused("the key to encrypt to is not a point of P-256");
   return point;
 }

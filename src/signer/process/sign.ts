@@ -25,7 +25,7 @@ export interface Signature {
 export function signPayload(key: OpenKey, hash: SignerHash, payload: Uint8Array, scheme?: Scheme): Signature {
   if (scheme !== undefined) return signWithScheme(key, hash, payload, scheme);
   if (key.curve === "CURVE_ED25519") {
-    if (hash !== "none") throw new SigningRefused("Ed25519 signs the message itself");
+    if (hash !== "none") throw new SigningRefused("Ed25519 signs the message itself, so the hash must be none");
     return signEd25519(key.secret, payload);
   }
   const digest = digestOf(hash, payload);
@@ -68,7 +68,7 @@ function signEd25519(seed: Uint8Array, message: Uint8Array): Signature {
 }
 
 function signWithScheme({ curve, secret }: OpenKey, hash: SignerHash, payload: Uint8Array, scheme: Scheme): Signature {
-  if (curve !== "CURVE_SECP256K1") throw new SigningRefused("Schnorr signatures take a secp256k1 key");
+  if (curve !== "CURVE_SECP256K1") throw new SigningRefused("Schnorr signatures require a secp256k1 key");
   if (scheme !== "bip340" && scheme !== "bip340Taproot") throw new SigningRefused("unknown scheme");
   const digest = digestOf(hash, payload);
   return withSecret(scheme === "bip340Taproot" ? taprootSecret(secret) : Uint8Array.from(secret), (signing) => {

@@ -201,7 +201,7 @@ describe("a long request in slices", () => {
     const preimages = [{ ...signature, derivation: { htlcPreimage: {} } }];
     assert.throws(
       () => sliced({ verb: "signSparkFrost", ...owner, key, signatures: preimages }),
-      /the key of preimages does not sign/,
+      /the key for HTLC preimages must not sign/,
     );
   });
 
@@ -217,7 +217,10 @@ describe("a long request in slices", () => {
       ]) {
         const leaves = [{ leafId: "a leaf", oldLeafDerivation, newLeafDerivation }] as SparkTransfer["leaves"];
         const transfer = { ...sharing, transferId, leaves, receiverPublicKey: publicKey };
-        assert.throws(() => sliced({ verb: "prepareSparkTransfer", ...owner, key, transfer }), /leaves alone/);
+        assert.throws(
+          () => sliced({ verb: "prepareSparkTransfer", ...owner, key, transfer }),
+          /only the keys of leaves/,
+        );
       }
     }
   });

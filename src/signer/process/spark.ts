@@ -47,7 +47,7 @@ export function signFrost(wallet: SparkWallet, signatures: readonly SparkSignatu
 
 function shareOf(wallet: SparkWallet, { derivation, ...signature }: SparkSignature) {
   // The key derives preimages and is not meant for signatures.
-  if (sparkKeyKind(derivation) === "htlcPreimage") throw new SigningRefused("the key of preimages does not sign");
+  if (sparkKeyKind(derivation) === "htlcPreimage") throw new SigningRefused("the key for HTLC preimages must not sign");
   return withSecret(wallet.secretOf(derivation), (secret) => {
     const { share, hiding, binding } = frostShare(secret, signingOf(signature));
     return { signatureShare: toHex(share), hiding: toHex(hiding), binding: toHex(binding) };
@@ -134,7 +134,7 @@ function sendLeaf(
   envelopes: readonly Envelope[],
 ): string {
   if ([oldLeafDerivation, newLeafDerivation].some((each) => sparkKeyKind(each) !== "signingLeaf")) {
-    throw new SigningRefused("leaves alone are handed over");
+    throw new SigningRefused("only the keys of leaves can be transferred");
   }
   return withSecret(wallet.secretOf(newLeafDerivation), (fresh) =>
     withSecret(wallet.secretOf(oldLeafDerivation), (old) => {
@@ -148,7 +148,7 @@ function sendLeaf(
         directFromCpfpRefundSignature: bytes(refunds.directFromCpfpRefundSignature),
       };
       const tweak = differenceOf(old, fresh);
-      if (!tweak) throw new SigningRefused("a leaf's new key is its old one");
+      if (!tweak) throw new SigningRefused("the new key of a leaf must differ from its old one");
       withSecret(tweak, () => shareTweak(tweak, transfer, { leafId, sent }, envelopes));
       return toHex(pointOf(fresh));
     }),

@@ -14,11 +14,12 @@ const ETHEREUM_TYPES: readonly (number | undefined)[] = [2, 4];
  */
 export function signSponsorTransaction(key: OpenKey, transaction: Uint8Array): Signature {
   if (key.curve === "CURVE_SECP256K1") {
-    if (!ETHEREUM_TYPES.includes(transaction[0])) throw new SigningRefused("the sponsor signs types 2 and 4 alone");
+    if (!ETHEREUM_TYPES.includes(transaction[0]))
+      throw new SigningRefused("the sponsor signs only transactions of types 2 and 4");
     return signPayload(key, "keccak256", transaction);
   }
   const address = feePayerOf(transaction);
   if (!hasAddress(key, { format: "ADDRESS_FORMAT_SOLANA", address }))
-    throw new SigningRefused("the sponsor was asked to sign a message that somebody else pays for");
+    throw new SigningRefused("the sponsor is not the fee payer of the message that it was asked to sign");
   return signPayload(key, "none", transaction);
 }

@@ -55,7 +55,7 @@ function givenIn({ type, organizationId, parameters, plan }: Paid): (() => Solan
 /** @throws SigningRefused if the message does not result from the activity's transaction */
 export function refuseOtherMessage(message: Uint8Array, paid: Paid): void {
   const givenOf = givenIn(paid);
-  if (!givenOf) throw new SigningRefused("the sponsor was asked for an activity that has nothing of Solana sponsored");
+  if (!givenOf) throw new SigningRefused("the activity has no sponsored Solana transaction");
   const { recentBlockhash } = paid.parameters as { recentBlockhash?: unknown };
   const signed = parseMessage(message);
   const why = "the sponsor was asked to sign another message than the activity's";
@@ -72,7 +72,9 @@ export function refuseOtherMessage(message: Uint8Array, paid: Paid): void {
   }
   const { fee, grants } = costOfSponsored(signed);
   if (fee > MAX_SPONSORED_FEE_LAMPORTS || grants > MAX_SPONSORED_RENT_LAMPORTS) {
-    throw new SigningRefused(`the sponsor was asked to pay ${fee} and ${grants} lamports`);
+    throw new SigningRefused(
+      `the sponsor was asked to pay ${fee} lamports in fees and ${grants} in rent, which is more than it may`,
+    );
   }
 }
 

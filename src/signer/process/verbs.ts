@@ -116,7 +116,7 @@ const verbs: { [Verb in VerbOfAnsweredRequest]: (request: Extract<SignerRequest,
       ),
 
     signStatements({ key: { keyId, curve, sealedKey }, statements, ...owner }) {
-      if (owner.organizationId !== INSTALLATION) throw new SigningRefused("an organization makes no statements");
+      if (owner.organizationId !== INSTALLATION) throw new SigningRefused("only the installation makes statements");
       return withOrganization(openedRootKeys(), owner, (service) =>
         withSecret(service.open(["key", keyId, curve], sealedKey), (secret) => {
           const key: OpenKey = { curve, secret, origin: sealedKey };
@@ -461,7 +461,7 @@ function walletOf(organization: Organization, walletId: string, sealedWallet: Se
 function withKey<T>(organization: Organization, key: KeyReference, use: (key: OpenKey) => T): T {
   return withOpenKey(organization, key, (open) => {
     if (key.address === undefined || hasAddress(open, key.address)) return use(open);
-    throw new SigningRefused("the address is not that of the key");
+    throw new SigningRefused("the address does not belong to the key");
   });
 }
 
