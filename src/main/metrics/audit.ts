@@ -30,13 +30,17 @@ export function measureAudit(registry: Registry, audit: Pick<AuditStream, "shipp
     });
   counter("lines_total", "Lines that this server has delivered to a sink.", ({ figures }) => figures.delivered);
   counter("failures_total", "Attempts to deliver lines to a sink that failed.", ({ figures }) => figures.failures);
-  counter("dropped_total", "Lines of activities that a sink had no room for.", ({ figures }) => figures.dropped);
+  counter(
+    "dropped_total",
+    "Lines of activities that were dropped because the queue of a sink was full.",
+    ({ figures }) => figures.dropped,
+  );
   gauge("backlog", "Lines of activities that wait for a sink.", ({ backlog }) => backlog);
-  gauge("lag_seconds", "For how long the line that waits longest has waited.", ({ lagMs }) => lagMs / 1000);
+  gauge("lag_seconds", "How long the oldest waiting line has waited.", ({ lagMs }) => lagMs / 1000);
   countedElsewhere(
     registry,
     "audit_refusals_left_out_total",
-    "Refused authentications that no line tells of alone, because there were too many.",
+    "Refused authentications without a line of their own, because there were too many.",
     () => audit.leftOut,
   );
 }

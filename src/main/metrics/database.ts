@@ -21,8 +21,13 @@ export function measureDatabase(
     const pool = () => database.figures().pool;
     gauge(registry, "db_pool_in_use", "Connections to PostgreSQL in use.", () => pool()?.inUse);
     gauge(registry, "db_pool_idle", "Connections to PostgreSQL that nothing uses.", () => pool()?.idle);
-    gauge(registry, "db_pool_waiting", "What waits for a connection to PostgreSQL.", () => pool()?.waiting);
-    const end = "When the first certificate ends that connections to PostgreSQL need; missing without TLS.";
+    gauge(
+      registry,
+      "db_pool_waiting",
+      "Transactions and queries that wait for a connection to PostgreSQL.",
+      () => pool()?.waiting,
+    );
+    const end = "When the first certificate for connections to PostgreSQL expires; missing without TLS.";
     gauge(registry, "db_certificate_expiry_timestamp_seconds", end, () => {
       const endsAt = pool()?.certificateEndsAt;
       return endsAt === undefined ? undefined : endsAt / 1000;
@@ -42,7 +47,8 @@ export function measureDatabase(
 
 function measureClock(registry: Registry, { read }: Pick<Database, "read">, clock: Clock): void {
   const look = inTime(() => clockApartMs((sql) => read.all({ sql, parameters: [] }), clock));
-  const help = "By how much the database's clock is ahead of this machine's; missing while the database does not tell.";
+  const help =
+    "By how much the database's clock is ahead of this machine's; missing while the database does not answer.";
   gauge(registry, "clock_skew_seconds", help, async () => {
     const apartMs = await look();
     return apartMs === undefined ? undefined : apartMs / 1000;

@@ -22,7 +22,7 @@ export function measureJobs(registry: Registry, read: Reader, clock: Clock): voi
   const look = inTime(async () => (await Promise.all(STATES.map((state) => countIn(read, state)))).flat());
   new Gauge({
     name: "keystead_jobs",
-    help: `Jobs by kind and state, counted up to ${MAX_COUNTED_JOBS} of a state; missing while the database does not tell.`,
+    help: `Jobs by kind and state, counted up to ${MAX_COUNTED_JOBS} of a state; missing while the database does not answer.`,
     labelNames: ["kind", "state"],
     registers: [registry],
     async collect() {
@@ -33,7 +33,7 @@ export function measureJobs(registry: Registry, read: Reader, clock: Clock): voi
   });
   const waiting = async () => (await look())?.filter(({ state }) => state === "waiting");
   const first = inTime(() => firstDue(read));
-  gauge(registry, "job_oldest_due_seconds", "For how long the job that waits longest has been due.", async () => {
+  gauge(registry, "job_oldest_due_seconds", "How long the most overdue job has been due.", async () => {
     const found = await first();
     return found && Math.max(0, clock() - (found.runAt ?? clock())) / 1000;
   });
@@ -65,7 +65,7 @@ function measureLanes(registry: Registry, read: Reader, clock: Clock): void {
   byKind("job_lane_depth", "Jobs of a kind that wait in the fullest of their lanes.", ({ fullest }) => fullest);
   byKind(
     "job_due_seconds",
-    "For how long the job of a kind that waits longest has been due.",
+    "How long the most overdue job of a kind has been due.",
     ({ firstDue }) => Math.max(0, clock() - firstDue) / 1000,
   );
 }
@@ -75,7 +75,7 @@ function measureEndpoints(registry: Registry, read: Reader, clock: Clock): void 
   const look = inTime(() => countFailingEndpoints(read));
   const failing = `Active webhook endpoints whose last delivery failed, counted up to ${MAX_COUNTED_ENDPOINTS}.`;
   gauge(registry, "webhook_endpoints_failing", failing, async () => (await look())?.count);
-  const since = "For how long the webhook endpoint that has failed for longest has taken nothing.";
+  const since = "How long the webhook endpoint that has failed the longest has accepted nothing.";
   gauge(registry, "webhook_endpoint_failing_seconds", since, async () => {
     const found = await look();
     return found && (found.since === null ? 0 : Math.max(0, clock() - found.since) / 1000);

@@ -46,9 +46,11 @@ export function createMetrics(version: string): Metrics {
   }
 
   const requests = counter("requests_total", "Requests by operation and HTTP status.", ["operation", "status"]);
-  const durations = histogram("request_duration_seconds", "Time from the whole body to the answer, by operation.", [
-    "operation",
-  ]);
+  const durations = histogram(
+    "request_duration_seconds",
+    "Time from a complete request to its response, by operation.",
+    ["operation"],
+  );
   const errors = counter("errors_total", "Requests that were answered with an error, by its name.", [
     "operation",
     "error",
@@ -73,14 +75,14 @@ export function createMetrics(version: string): Metrics {
   const batches = histogram("commit_batch_size", "Functions that were committed in one transaction.", [], BATCH_SIZES);
   const failedCommits = counter(
     "commit_failures_total",
-    "Transactions that were lost as a whole, be they tried again or not.",
+    "Transactions that failed as a whole, whether they were retried or not.",
     ["kind"],
   );
   // Start at 0, because monitoring computes increases from a previous value; otherwise it would miss the first failure.
   for (const kind of failureKinds) failedCommits.inc({ kind }, 0);
   const locks = histogram(
     "organization_lock_wait_seconds",
-    "Time until a transaction had its organization's lock.",
+    "Time that transactions waited for the lock of their organization.",
     [],
   );
   const runs = counter("job_runs_total", "Runs of jobs that have ended, by kind and outcome.", ["kind", "outcome"]);

@@ -10,13 +10,13 @@ export function measureSigner(registry: Registry, signer: Pick<SignerProcess, "s
   gauge(
     registry,
     "signer_queue_length",
-    "Requests that wait for the signer, those that it has in hand not counted.",
+    "Requests that wait for the signer, not counting those that it is working on.",
     () => figures().waiting,
   );
   countedElsewhere(
     registry,
     "signer_busy_seconds_total",
-    "Time that the signer has worked.",
+    "Time that the signer has spent working.",
     () => figures().busyMs / 1000,
   );
   countedElsewhere(

@@ -7,13 +7,13 @@ export function measureTraces(registry: Registry, exporter: Pick<TraceExporter, 
   countedElsewhere(
     registry,
     "trace_spans_exported_total",
-    "Spans that the collector has taken.",
+    "Spans that the collector has accepted.",
     () => exporter.figures.exported,
   );
   gauge(registry, "trace_spans_waiting", "Spans that wait for the collector.", () => exporter.figures.waiting);
   new Counter({
     name: "keystead_trace_spans_dropped_total",
-    help: "Spans that were lost: too many waited, or the collector did not take them.",
+    help: "Spans that were lost: too many waited, or the collector did not accept them.",
     labelNames: ["reason"],
     registers: [registry],
     collect() {
