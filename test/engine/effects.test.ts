@@ -336,7 +336,7 @@ for (const engineName of engines) {
       for (const outcome of [{ result: { number: 5 } }, { failure: { code: 13, message: "too late", details: [] } }]) {
         const now = Date.now() + 60_000;
         await database.transact(organizationId, (tx) =>
-          completeActivity(tx, { registry, observer }, pending, organization, outcome, now),
+          completeActivity(tx, { registry, observer }, pending, { organization, outcome, now }),
         );
         assert.deepEqual(await shown(root, id), view);
       }

@@ -4,6 +4,13 @@ import type { Organization } from "../operations.ts";
 import type { ActivityEngine } from "./ballot.ts";
 import { type ActivityRecord, type Failure, findVotes } from "./rows.ts";
 
+interface Completion {
+  organization: Pick<Organization, "id" | "parentId">;
+  outcome: { result: unknown } | { failure: Failure };
+  /** Milliseconds. */
+  now: number;
+}
+
 /**
  * Completes a PENDING activity with its result or failure, and notifies observers. If it has ended already, nothing changes: the first
  * caller wins.
@@ -12,9 +19,7 @@ export async function completeActivity(
   tx: Transactor,
   { registry, observer }: Pick<ActivityEngine, "registry" | "observer">,
   pending: ActivityRecord,
-  organization: Pick<Organization, "id" | "parentId">,
-  outcome: { result: unknown } | { failure: Failure },
-  now: number,
+  { organization, outcome, now }: Completion,
 ): Promise<void> {
   const { version } = registry.activityOfType(pending.type);
   const ended: ActivityRecord = {

@@ -119,6 +119,6 @@ function resultOf(
   const end = "error" in outcome ? { failure: failureOf(outcome.error) } : { result: outcome.done };
   return {
     next: { do: "finish" },
-    record: (tx) => completeActivity(tx, engine, activity, organization, end, clock()),
+    record: (tx) => completeActivity(tx, engine, activity, { organization, outcome: end, now: clock() }),
   };
 }
