@@ -1,4 +1,4 @@
-import type { Selectable } from "kysely";
+import { type Expression, type RawBuilder, type Selectable, sql } from "kysely";
 import type { Reader } from "../../storage/engine.ts";
 import { prepared } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -6,6 +6,10 @@ import type { Organization } from "../operations.ts";
 
 /** The id of the parent, or of the organization itself: sub-organizations share the limits of their parent. */
 export const rootIdOf = ({ id, parentId }: Pick<Organization, "id" | "parentId">): string => parentId ?? id;
+
+/** The same in SQL. */
+export const rootIdIn = (organizationId: string | Expression<string>): RawBuilder<string> =>
+  sql<string>`(select coalesce(o.parent_id, o.id) from organizations o where o.id = ${organizationId})`;
 
 const selectOrganization = prepared<{ id: string }>()((db, { id }) =>
   db.selectFrom("organizations").selectAll().where("id", "=", id),

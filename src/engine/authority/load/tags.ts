@@ -1,27 +1,25 @@
 import type { TagType } from "../../../authority/state.ts";
 import { byId, byStatement, type Loaders } from "./loaders.ts";
 
-/** The relation of tags and members: sorted ids of one side by the id of the other. */
-function membersBy(of: "tag_id" | "member_id") {
-  const other = of === "tag_id" ? "member_id" : "tag_id";
-  return (rows: readonly { tag_id: string; member_id: string }[]): Map<string, string[]> => {
-    const groups = Map.groupBy(rows, (row) => row[of]);
-    return new Map([...groups].map(([id, members]) => [id, members.map((row) => row[other]).sort()]));
-  };
-}
-
-const carriersIn = (table: "user_tag_members" | "private_key_tag_members") =>
-  byStatement(
-    (db, organizationId, tagIds) =>
+/** The relation of tags and members: a loader of the sorted ids of one side by the id of the other. */
+function membershipsBy(by: "tag_id" | "member_id", table: "user_tag_members" | "private_key_tag_members") {
+  const other = by === "tag_id" ? "member_id" : "tag_id";
+  return byStatement(
+    (db, organizationId, ids) =>
       db
         .selectFrom(table)
         .select(["tag_id", "member_id"])
         .where("organization_id", "=", organizationId)
-        .where("tag_id", "in", tagIds),
-    membersBy("tag_id"),
+        .where(by, "in", ids),
+    (rows) => {
+      const groups = Map.groupBy(rows, (row) => row[by]);
+      return new Map([...groups].map(([id, members]) => [id, members.map((row) => row[other]).sort()]));
+    },
   );
-const userCarriers = carriersIn("user_tag_members");
-const privateKeyCarriers = carriersIn("private_key_tag_members");
+}
+
+const userCarriers = membershipsBy("tag_id", "user_tag_members");
+const privateKeyCarriers = membershipsBy("tag_id", "private_key_tag_members");
 
 export const tagLoaders = {
   tag: {
@@ -59,28 +57,6 @@ export const tagLoaders = {
       (rows) => new Map(rows.map(({ type, count }) => [type, count])),
     ),
   },
-  tagsOfUser: {
-    absent: [],
-    load: byStatement(
-      (db, organizationId, userIds) =>
-        db
-          .selectFrom("user_tag_members")
-          .select(["tag_id", "member_id"])
-          .where("organization_id", "=", organizationId)
-          .where("member_id", "in", userIds),
-      membersBy("member_id"),
-    ),
-  },
-  tagsOfPrivateKey: {
-    absent: [],
-    load: byStatement(
-      (db, organizationId, keyIds) =>
-        db
-          .selectFrom("private_key_tag_members")
-          .select(["tag_id", "member_id"])
-          .where("organization_id", "=", organizationId)
-          .where("member_id", "in", keyIds),
-      membersBy("member_id"),
-    ),
-  },
+  tagsOfUser: { absent: [], load: membershipsBy("member_id", "user_tag_members") },
+  tagsOfPrivateKey: { absent: [], load: membershipsBy("member_id", "private_key_tag_members") },
 } satisfies Partial<Loaders>;

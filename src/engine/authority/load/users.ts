@@ -1,13 +1,6 @@
-import type { ExpressionBuilder } from "kysely";
 import { ALL, contactAt } from "../../../authority/state.ts";
-import type { Schema } from "../../../storage/schema.ts";
+import { rootIdIn } from "../../identity/organizations.ts";
 import { byId, byStatement, byUserInOrder, countOf, type Loaders } from "./loaders.ts";
-
-/** The id of an organization's parent, or its own if it has none. */
-const rootIdIn = (selectFrom: ExpressionBuilder<Schema, "verified_contacts">["selectFrom"], organizationId: string) =>
-  selectFrom("organizations as o")
-    .select((row) => row.fn.coalesce("o.parent_id", "o.id").as("root_id"))
-    .where("o.id", "=", organizationId);
 
 export const userLoaders = {
   user: {
@@ -50,7 +43,7 @@ export const userLoaders = {
         db
           .selectFrom("verified_contacts")
           .select(["type", "contact", "user_id"])
-          .where("root_id", "=", (row) => rootIdIn(row.selectFrom, organizationId))
+          .where("root_id", "=", rootIdIn(organizationId))
           .where("contact", "in", contacts),
       (rows) => new Map(rows.map(({ type, contact, user_id }) => [contactAt({ type, value: contact }), user_id])),
       (place) => place.slice(place.indexOf(" ") + 1),

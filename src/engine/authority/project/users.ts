@@ -1,10 +1,11 @@
-import { type Expression, expressionBuilder, sql } from "kysely";
+import { expressionBuilder } from "kysely";
 import { contactCredential } from "../../../authority/attested.ts";
 import type { ContactType } from "../../../authority/state.ts";
 import type { Transactor } from "../../../storage/engine.ts";
 import { DatabaseFailure } from "../../../storage/failure.ts";
 import { laterUpdate, preparedWrite } from "../../../storage/prepared.ts";
 import type { Schema } from "../../../storage/schema.ts";
+import { rootIdIn } from "../../identity/organizations.ts";
 import { deleteRows, timesOf, updateRows } from "./rows.ts";
 import { revokeVotes, timeOfLoss } from "./votes.ts";
 import type { Writers } from "./writers.ts";
@@ -72,10 +73,6 @@ export const countMfaPolicies = (
 ): Promise<void> =>
   updateRows(tx, "users", { organizationId, id: userId }, { mfa_policies: ofUser("mfa_policies", "+", more) });
 
-/** The id of an organization's parent, or its own if it has none. */
-const rootIdOf = (organizationId: string | Expression<string>) =>
-  sql<string>`(select coalesce(o.parent_id, o.id) from organizations o where o.id = ${organizationId})`;
-
 /** At most one user of a parent and its sub-organizations has verified a contact. */
 const insertVerifiedContact = preparedWrite<{
   organizationId: string;
@@ -87,7 +84,7 @@ const insertVerifiedContact = preparedWrite<{
   db
     .insertInto("verified_contacts")
     .values({
-      root_id: rootIdOf(organizationId),
+      root_id: rootIdIn(organizationId),
       type,
       contact: value,
       organization_id: organizationId,
@@ -104,7 +101,7 @@ export const userWriters = {
     const row = { id, organization_id: organizationId, name, email, phone_number: phoneNumber, version: 1 };
     await tx
       .insertInto("users")
-      .values({ ...row, ...timesOf(user), root_id: rootIdOf(organizationId) })
+      .values({ ...row, ...timesOf(user), root_id: rootIdIn(organizationId) })
       .execute();
   },
 
