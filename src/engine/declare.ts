@@ -4,7 +4,7 @@ import type { Change } from "../authority/changes.ts";
 import type { Subject } from "../authority/parties.ts";
 import type { AddressReference, SignerVerb } from "../signer/protocol.ts";
 import type { Reader } from "../storage/engine.ts";
-import type { CredentialType } from "./identity/users.ts";
+import type { CredentialType } from "./identity/user-schemas.ts";
 import type {
   ActivityContext,
   ActivityOperation,

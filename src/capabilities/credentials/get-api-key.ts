@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { ApiKey, renderApiKey } from "../../engine/identity/users.ts";
+import { ApiKey } from "../../engine/identity/user-schemas.ts";
+import { renderApiKey } from "../../engine/identity/users.ts";
 import { requireCredential } from "./store.ts";
 
 export const getApiKey = query({

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { Authenticator, renderAuthenticator } from "../../engine/identity/users.ts";
+import { Authenticator } from "../../engine/identity/user-schemas.ts";
+import { renderAuthenticator } from "../../engine/identity/users.ts";
 import { requireCredential } from "./store.ts";
 
 export const getAuthenticator = query({

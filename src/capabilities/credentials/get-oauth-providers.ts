@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { OauthProvider, renderOauthProvider } from "../../engine/identity/users.ts";
+import { OauthProvider } from "../../engine/identity/user-schemas.ts";
+import { renderOauthProvider } from "../../engine/identity/users.ts";
 import { listCredentials } from "./store.ts";
 
 export const getOauthProviders = query({

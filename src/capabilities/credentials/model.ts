@@ -11,7 +11,7 @@ import { type ApiKeyCurve, normalizePublicKey } from "../../crypto/public-keys.t
 import { type RegisteredCredential, verifyAttestation } from "../../crypto/webauthn-attestation.ts";
 import { Label, List, OneOf, Seconds, Strict } from "../../engine/fields.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
-import { authenticatorTransports, type CredentialType } from "../../engine/identity/users.ts";
+import { authenticatorTransports, type CredentialType } from "../../engine/identity/user-schemas.ts";
 import type { Organization } from "../../engine/operations.ts";
 import type { Services } from "../../engine/services.ts";
 import { fail } from "../../kernel/errors.ts";

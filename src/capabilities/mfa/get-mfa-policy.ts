@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { MfaPolicy } from "../../engine/identity/users.ts";
+import { MfaPolicy } from "../../engine/identity/user-schemas.ts";
 import { requireMfaPolicy } from "./store.ts";
 
 export const getMfaPolicy = query({

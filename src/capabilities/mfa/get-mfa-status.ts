@@ -6,7 +6,7 @@ import { factsOfStored, proposalOf } from "../../engine/decisions/facts.ts";
 import { onFacts } from "../../engine/decisions/loading-look-ups.ts";
 import { query } from "../../engine/declare.ts";
 import { Id, OneOf } from "../../engine/fields.ts";
-import { RequiredMethods } from "../../engine/identity/users.ts";
+import { RequiredMethods } from "../../engine/identity/user-schemas.ts";
 import { fail } from "../../kernel/errors.ts";
 import { requireUser } from "./store.ts";
 

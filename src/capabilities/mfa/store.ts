@@ -1,4 +1,5 @@
-import { loadUser, type MfaPolicy, type User } from "../../engine/identity/users.ts";
+import type { MfaPolicy, User } from "../../engine/identity/user-schemas.ts";
+import { loadUser } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 import type { Reader } from "../../storage/engine.ts";
 

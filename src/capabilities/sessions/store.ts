@@ -7,7 +7,7 @@ import { credentialBundle } from "../../crypto/bundles.ts";
 import { normalizePublicKey } from "../../crypto/public-keys.ts";
 import { Id, Label, Seconds, timestampOf } from "../../engine/fields.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
-import type { CredentialType } from "../../engine/identity/users.ts";
+import type { CredentialType } from "../../engine/identity/user-schemas.ts";
 import { TargetPublicKey, targetOf } from "../../engine/keys/bundle-envelopes.ts";
 import type { ServiceSigner } from "../../engine/keys/service-keys.ts";
 import { signSessionToken } from "../../engine/keys/session-tokens.ts";

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { loadUser, User } from "../../engine/identity/users.ts";
+import { User } from "../../engine/identity/user-schemas.ts";
+import { loadUser } from "../../engine/identity/users.ts";
 import { fail } from "../../kernel/errors.ts";
 
 export const getUser = query({

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { query } from "../../engine/declare.ts";
 import { Id } from "../../engine/fields.ts";
-import { bytesOfUsers, loadUsers, User } from "../../engine/identity/users.ts";
+import { User } from "../../engine/identity/user-schemas.ts";
+import { bytesOfUsers, loadUsers } from "../../engine/identity/users.ts";
 
 export const listUsers = query({
   path: "list_users",

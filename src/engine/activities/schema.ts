@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from "typebox";
 import { OneOf, Timestamp } from "../fields.ts";
-import { User } from "../identity/users.ts";
+import { User } from "../identity/user-schemas.ts";
 import type { ActivityOperation } from "../operations.ts";
 import { AppProof } from "../proofs/app-proofs.ts";
 import { activityStatuses } from "./rows.ts";

@@ -6,7 +6,8 @@ import type { RequestBudget } from "../decisions/budget.ts";
 import type { LoadableFacts } from "../decisions/facts.ts";
 import { onFacts } from "../decisions/loading-look-ups.ts";
 import { type Timestamp, timestampOf } from "../fields.ts";
-import { type AskedUsers, departedUser, loadUser, type User } from "../identity/users.ts";
+import type { User } from "../identity/user-schemas.ts";
+import { type AskedUsers, departedUser, loadUser } from "../identity/users.ts";
 import { type AppProof, findAppProofs } from "../proofs/app-proofs.ts";
 import { type ActivityRecord, type ActivityStatus, type Failure, isLive, isOpen, type VoteRecord } from "./rows.ts";
 

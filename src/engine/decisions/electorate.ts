@@ -4,7 +4,8 @@ import type { Voter } from "../../policy/approvals.ts";
 import type { CredentialFacts } from "../../policy/facts.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { contactCredentialsOf } from "../identity/shown-credentials.ts";
-import { loadUser, loadUsers, type User } from "../identity/users.ts";
+import type { User } from "../identity/user-schemas.ts";
+import { loadUser, loadUsers } from "../identity/users.ts";
 
 /** The users of an organization as decisions see them. It lives as long as a request and reads each user once. */
 export class Electorate {

@@ -1,7 +1,7 @@
 import { contactCredential, isAttested, isContact } from "../../authority/attested.ts";
 import type { ShownCredential } from "../../authority/parties.ts";
 import { contactOf } from "../../authority/state.ts";
-import type { User } from "./users.ts";
+import type { User } from "./user-schemas.ts";
 
 /** Credentials that stamps prove: registered ones, and contacts that a token attests. */
 
