@@ -528,7 +528,7 @@ describe("what the signer is asked for", () => {
       [message, swaps({ quoteId: quoteIdOf(elsewhere) }, elsewhere), /has no sponsored Solana transaction/],
       [message, swaps({ recentBlockhash: addressOf(5) }), /another blockhash than the activity's/],
       [messageOf(given), swaps(), other],
-      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), swaps(), /asked to pay \d+ lamports in fees and 10{9} in rent/],
+      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), swaps(), /10{9} in rent/],
       [message, sends({ recentBlockhash: addressOf(5) }), /another blockhash than the activity's/],
       // What the server would have to have made of it.
       [messageOf(given), sends(), other],
@@ -564,7 +564,7 @@ describe("what the signer is asked for", () => {
         other,
       ],
       [messageOf(sponsored({ unitPrice: 10n ** 15n })), sends(), /asked to pay \d+ lamports in fees and 10 in rent/],
-      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), sends(), /asked to pay \d+ lamports in fees and 10{9} in rent/],
+      [messageOf(sponsored({ grants: [{ to: from, lamports: 10n ** 9n }] })), sends(), /10{9} in rent/],
       [messageOf(sponsored({}, addressOf(9))), sends(), /is not the fee payer/],
       [messageOf(sponsored({}, another)), sends(), /is not the fee payer/],
     ] as const) {
