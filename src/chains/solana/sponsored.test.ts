@@ -145,6 +145,7 @@ test("a limit or a price of its own stays, and nothing is added or listed that i
   const grants = [{ to: own, lamports: 7n }];
   const cases: [instructions: Instruction[], added: Omit<Additions, "grants">][] = [
     [[pays], {}],
+    [[pays], { unitPrice: 5_000n }],
     [[pays], { unitLimit: 30_000, unitPrice: 5_000n }],
     [[pays, limit], { unitPrice: 5_000n }],
     [[price, pays], { unitLimit: 30_000 }],
