@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { AccountRole, type Instruction } from "@solana/kit";
+import { ComputeBudgetProgram } from "@solana/web3.js";
 import { addressOf, compiled, factsByLibrary, lookup, SYSTEM_PROGRAM, TABLES } from "../../../test/support/solana.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { COMPUTE_BUDGET_PROGRAM, computeBudgetOf, feeOf, unitLimitData, unitPriceData } from "./compute-budget.ts";
@@ -208,21 +209,38 @@ test("fees are those of signatures, of signatures that programs verify, and of t
   };
   assert.equal(feeOf(given([pays])), 5000n);
   assert.equal(
-    feeOf(given([pays, budget(unitPriceData(3n))])),
+    feeOf(given([pays, budget(unitPriceData(5n))])),
     5000n + 2n,
-    "3 for each of 400,000 units, in millionths",
+    "5 for each of 400,000 units, in millionths",
   );
   assert.equal(feeOf(given([budget(unitLimitData(1_000_001)), budget(unitPriceData(1n))])), 5000n + 2n, "rounded up");
   const all = [budget(unitLimitData(0xffff_ffff)), budget(unitPriceData(2n ** 64n - 1n))];
   assert.equal(feeOf(given(all)), 5000n + ((2n ** 64n - 1n) * 1_400_000n + 999_999n) / 1_000_000n);
-  const verifying = {
-    programAddress: "Ed25519SigVerify111111111111111111111111111" as typeof own,
-    data: Uint8Array.of(255, 0),
-  };
-  assert.equal(feeOf(given([verifying, verifying])), 5000n * 511n);
+  const verifying = (programAddress: string, ...data: number[]) =>
+    given([{ programAddress: programAddress as typeof own, data: Uint8Array.from(data) }]);
+  for (const program of [
+    "Ed25519SigVerify111111111111111111111111111",
+    "KeccakSecp256k11111111111111111111111111111",
+    "Secp256r1SigVerify1111111111111111111111111",
+  ]) {
+    assert.equal(feeOf(verifying(program, 255, 0)), 5000n * 256n, program);
+    assert.equal(feeOf(verifying(program)), 5000n, "none");
+  }
+  assert.equal(feeOf(verifying(PROGRAM, 255)), 5000n);
   refuses(
     () => feeOf(given([budget(unitPriceData(1n)), budget(unitPriceData(1n))])),
     /sets its compute unit price twice/,
   );
-  refuses(() => feeOf(given([budget(Buffer.of(2, 0, 0))])), /sets a compute unit limit without a number/);
+  for (const data of [Buffer.of(2, 0, 0), Buffer.of(2, 0, 0, 0)]) {
+    refuses(() => feeOf(given([budget(data)])), /sets a compute unit limit without a number/);
+  }
+  refuses(() => feeOf(given([budget(Buffer.alloc(8, 3))])), /sets a compute unit price without a number/);
+});
+
+test("a limit and a price are set as Solana's own library sets them", () => {
+  const { data: limit } = ComputeBudgetProgram.setComputeUnitLimit({ units: 1_234_567 });
+  const { data: price } = ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 89n });
+  assert.deepEqual(unitLimitData(1_234_567), limit);
+  assert.deepEqual(unitPriceData(89n), price);
+  assert.equal(COMPUTE_BUDGET_PROGRAM, ComputeBudgetProgram.programId.toBase58());
 });

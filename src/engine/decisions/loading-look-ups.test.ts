@@ -107,6 +107,7 @@ describe("facts of a decision", () => {
     );
     assert.equal(lookUps.user("ann"), elector);
     await lookUps.load(read, [voters, { fact: "user", userId: "gone" }]);
+    lookUps.need([voters]);
     assert.deepEqual(lookUps.voters(), []);
     assert.equal(lookUps.user("gone"), undefined, "known not to exist");
   });
