@@ -8,8 +8,9 @@ import type { Actor, ShownCredential } from "../parties.ts";
 import { type Decision, decide, decisionOfPolicies } from "./decide.ts";
 import { denialOf } from "./denials.ts";
 import { type DecisionFacts, type Elector, type FactRef, FactsNotLoaded, type LookUps } from "./facts.ts";
+import { mfaStandingOf } from "./mfa.ts";
 import { sessionScopeProblem } from "./session-scope.ts";
-import { owesAuthenticators, voteRights } from "./votes.ts";
+import { owesAuthenticators, voteDenial, voteRights } from "./votes.ts";
 
 /** Decisions without a server or a database: all that they are made on is what is written here. */
 
@@ -194,6 +195,34 @@ test("MFA policies hold nothing up where none applies, and where the activity is
   assert.equal(outcomeOf({ policies: [denyAll] }, WITH_MFA, [WITH_MFA]), "deny");
 });
 
+test("the first of a user's MFA policies that applies counts, and a credential of which nothing is known meets none", () => {
+  const facts = factsOf({ policies: [allowAll] }, WITH_MFA, [WITH_MFA]);
+  const anyKey = { any: [{ type: "AUTHENTICATION_TYPE_API_KEY" as const }] };
+  const standingOf = (mfaPolicies: Elector["mfaPolicies"], credentials: ShownCredential[] = [shown(WITH_MFA)]) => {
+    const user = () => ({ ...(electors.get(WITH_MFA) as Elector), mfaPolicies });
+    return mfaStandingOf({ lookUps: { ...facts.lookUps, user } }, WITH_MFA, credentials, steps());
+  };
+  const byKey = { ...passkeyMfa, id: "by key", requiredMethods: [anyKey] };
+  const never = { ...passkeyMfa, id: "never", condition: "false" };
+  assert.deepEqual(standingOf([never, passkeyMfa, byKey]), {
+    mfaPolicyId: "mfa",
+    userId: WITH_MFA,
+    satisfied: false,
+    satisfiedMethods: [],
+    requiredMethods: [passkeyFirst],
+  });
+  const met = standingOf([byKey, passkeyMfa]);
+  assert.deepEqual(
+    [met?.mfaPolicyId, met?.satisfied, met?.satisfiedMethods],
+    ["by key", true, [{ type: "AUTHENTICATION_TYPE_API_KEY", id: `key-of-${WITH_MFA}` }]],
+  );
+  // Of old votes the credential is not known.
+  assert.equal(standingOf([byKey], [{ id: "", type: "", publicKey: "02" }])?.satisfied, false);
+  // In doubt further credentials are required.
+  assert.equal(standingOf([{ ...passkeyMfa, condition: "activity.resource ==" }])?.satisfied, false);
+  assert.equal(standingOf([never]), undefined);
+});
+
 test("a submitter owes what their MFA policy requires, even if only others approve by now", () => {
   assert.equal(outcomeOf({ policies: [allowAll] }, WITH_MFA, ["ann"]), "authenticators");
   assert.equal(outcomeOf({ policies: [allowAll] }, "ann", ["bob"]), "allow");
@@ -358,6 +387,38 @@ test("a denial by those who approve leaves others no vote, and one's own approva
     voteRights(factsOf({ policies }, "ann", approvals), actor("bob"), steps());
   assert.deepEqual(rights([twoOf, deniedWith("ann")], ["ann"]), { mayApprove: false, mayReject: false });
   assert.deepEqual(rights([twoOf, deniedWith("bob")], ["ann", "bob"]), { mayApprove: true, mayReject: true });
+});
+
+test("a vote that would not count is refused with what each policy says, an earlier vote of that user left out", () => {
+  const byBob = policy("by bob", "EFFECT_ALLOW", "true", "approvers.any(user, user.id == 'bob')");
+  const denied = policy("denied", "EFFECT_DENY", "true", "approvers.any(user, user.id == 'ann')");
+  const facts = factsOf({ policies: [byBob, denied] }, "ann", ["ann", "bob"]);
+  const { code, message, details } = voteDenial(facts, actor("bob"), steps());
+  assert.equal(code, "PERMISSION_DENIED");
+  assert.match(message, /A vote of this user would not count on this activity\. .*only the root quorum can overrule/);
+  const [{ policyEvaluations }, { explanations }] = details as unknown as [
+    { policyEvaluations: unknown },
+    { explanations: { policyId: string }[] },
+  ];
+  assert.deepEqual(policyEvaluations, [
+    { policyId: "by bob", outcome: "OUTCOME_REQUIRES_CONSENSUS" },
+    { policyId: "denied", outcome: "OUTCOME_DENY_EXPLICIT" },
+  ]);
+  assert.deepEqual(
+    explanations.map(({ policyId }) => policyId),
+    ["by bob", "denied"],
+  );
+  const quorum = { subject: { governedBy: "rootQuorum" } } as const;
+  const ofQuorum = voteDenial(factsOf({ policies: [byBob] }, "root-1", ["root-1"], quorum), actor("bob"), steps());
+  assert.match(ofQuorum.message, /would not count on this activity\. Only the root quorum decides on this/);
+});
+
+test("who has no MFA policies owes nothing, without a look at any fact", () => {
+  const { value, rounds } = asAsked({}, (world) =>
+    owesAuthenticators(factsOf(world, "ann", ["ann"]), actor("ann"), steps()),
+  );
+  assert.equal(value, false);
+  assert.deepEqual(rounds, []);
 });
 
 test("a session does what its profile's scope allows", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { AccountRole, type Instruction } from "@solana/kit";
+import { ComputeBudgetProgram } from "@solana/web3.js";
 import { addressOf, compiled, factsByLibrary, lookup, SYSTEM_PROGRAM, TABLES } from "../../../test/support/solana.ts";
 import { KeysteadError } from "../../kernel/errors.ts";
 import { COMPUTE_BUDGET_PROGRAM, computeBudgetOf, feeOf, unitLimitData, unitPriceData } from "./compute-budget.ts";
@@ -11,6 +12,7 @@ import {
   parseTransaction,
   requiredSigners,
   type SolanaTransaction,
+  serializeMessage,
   wireOf,
 } from "./transaction.ts";
 
@@ -118,15 +120,64 @@ test("the payer may be the first signer already, and nothing else", () => {
       /names the sponsor \w+ in message.instructions\[0\]/,
     );
   }
-  // Among the accounts, but in no instruction: the last static account is replaced by another key.
-  const wire = wireOf(given(plain([signs, { address: third, role: writable }]), "legacy"));
-  const unnamed = given([...plain([signs])], "legacy");
-  const listed = Buffer.from(
-    wire.toString("hex").replace("03".repeat(32), Buffer.alloc(32, 0xaa).toString("hex")),
-    "hex",
-  );
-  refuses(() => asSponsored(parseTransaction(listed, "transaction"), PAYER, BLOCKHASH, ADDED), /names the sponsor/);
+  const unnamed = given(plain([signs]), "legacy");
   assert.ok(asSponsored(unnamed, PAYER, BLOCKHASH, ADDED));
+  // Among the accounts, but in no instruction.
+  const message = serializeMessage({
+    version: "legacy",
+    header: [1, 0, 2],
+    keys: [own, PAYER, PROGRAM],
+    blockhash: BLOCKHASH,
+    instructions: [{ program: 2, accounts: [0], data: Buffer.of(1) }],
+    lookups: [],
+  });
+  const listed = parseTransaction(wireOf({ signatures: [Buffer.alloc(64)], message }), "transaction");
+  refuses(() => asSponsored(listed, PAYER, BLOCKHASH, ADDED), /names the sponsor \w+ among its accounts/);
+});
+
+test("a limit or a price of its own stays, and nothing is added or listed that is there already", () => {
+  const pays: Instruction = {
+    programAddress: SYSTEM_PROGRAM,
+    accounts: [{ address: own, role: writableSigner }],
+    data: Uint8Array.of(9),
+  };
+  const budget = (data: Buffer): Instruction => ({ programAddress: COMPUTE_BUDGET_PROGRAM as typeof own, data });
+  const [limit, price] = [budget(unitLimitData(40_000)), budget(unitPriceData(9n))];
+  const grants = [{ to: own, lamports: 7n }];
+  const cases: [instructions: Instruction[], added: Omit<Additions, "grants">][] = [
+    [[pays], {}],
+    [[pays], { unitPrice: 5_000n }],
+    [[pays], { unitLimit: 30_000, unitPrice: 5_000n }],
+    [[pays, limit], { unitPrice: 5_000n }],
+    [[price, pays], { unitLimit: 30_000 }],
+    [[price, limit, pays], {}],
+  ];
+  for (const [instructions, added] of cases) {
+    const one = given(instructions);
+    for (const additions of [
+      { ...added, grants: [] },
+      { ...added, grants },
+    ]) {
+      const sponsored = asSponsored(one, PAYER, BLOCKHASH, additions);
+      assert.deepEqual(computeBudgetOf(sponsored), { ...computeBudgetOf(one), ...added });
+      assert.deepEqual(additionsIn(sponsored, one), additions);
+      assert.equal(
+        sponsored.instructions.length,
+        instructions.length + Object.keys(added).length + additions.grants.length,
+      );
+      const keys = [PAYER, ...one.accounts.map(({ key }) => key)];
+      if (Object.keys(added).length > 0 && !keys.includes(COMPUTE_BUDGET_PROGRAM)) keys.push(COMPUTE_BUDGET_PROGRAM);
+      assert.deepEqual(
+        sponsored.accounts.map(({ key }) => key),
+        keys,
+      );
+    }
+  }
+  const withoutSystem = given([{ ...pays, programAddress: PROGRAM }]);
+  const keysOf = (additions: Additions) =>
+    asSponsored(withoutSystem, PAYER, BLOCKHASH, additions).accounts.map(({ key }) => key);
+  assert.deepEqual(keysOf({ grants: [] }), [PAYER, own, PROGRAM]);
+  assert.deepEqual(keysOf({ grants }), [PAYER, own, PROGRAM, SYSTEM_PROGRAM]);
 });
 
 test("only signers are granted anything", () => {
@@ -139,12 +190,14 @@ test("only signers are granted anything", () => {
 });
 
 test("what is larger than a packet with what is added is refused", () => {
-  const data = new Uint8Array(1232 - 64 - 1 - 4 - 1 - 64 - 32 - 10 - 40);
-  const one = given([{ programAddress: PROGRAM, accounts: [{ address: own, role: writableSigner }], data }]);
-  refuses(
-    () => asSponsored(one, PAYER, BLOCKHASH, ADDED),
-    /has \d+ bytes with the fee payer and what else sponsoring adds/,
-  );
+  const sponsored = (length: number) => {
+    const accounts = [{ address: own, role: writableSigner }];
+    const one = given([{ programAddress: PROGRAM, accounts, data: new Uint8Array(length) }]);
+    return wireOf(asSponsored(one, PAYER, BLOCKHASH, ADDED)).length;
+  };
+  const most = 800 + 1232 - sponsored(800);
+  assert.equal(sponsored(most), 1232);
+  refuses(() => sponsored(most + 1), /has 1233 bytes with the fee payer and what else sponsoring adds/);
 });
 
 test("fees are those of signatures, of signatures that programs verify, and of the units that are asked for", () => {
@@ -156,21 +209,38 @@ test("fees are those of signatures, of signatures that programs verify, and of t
   };
   assert.equal(feeOf(given([pays])), 5000n);
   assert.equal(
-    feeOf(given([pays, budget(unitPriceData(3n))])),
+    feeOf(given([pays, budget(unitPriceData(5n))])),
     5000n + 2n,
-    "3 for each of 400,000 units, in millionths",
+    "5 for each of 400,000 units, in millionths",
   );
   assert.equal(feeOf(given([budget(unitLimitData(1_000_001)), budget(unitPriceData(1n))])), 5000n + 2n, "rounded up");
   const all = [budget(unitLimitData(0xffff_ffff)), budget(unitPriceData(2n ** 64n - 1n))];
   assert.equal(feeOf(given(all)), 5000n + ((2n ** 64n - 1n) * 1_400_000n + 999_999n) / 1_000_000n);
-  const verifying = {
-    programAddress: "Ed25519SigVerify111111111111111111111111111" as typeof own,
-    data: Uint8Array.of(255, 0),
-  };
-  assert.equal(feeOf(given([verifying, verifying])), 5000n * 511n);
+  const verifying = (programAddress: string, ...data: number[]) =>
+    given([{ programAddress: programAddress as typeof own, data: Uint8Array.from(data) }]);
+  for (const program of [
+    "Ed25519SigVerify111111111111111111111111111",
+    "KeccakSecp256k11111111111111111111111111111",
+    "Secp256r1SigVerify1111111111111111111111111",
+  ]) {
+    assert.equal(feeOf(verifying(program, 255, 0)), 5000n * 256n, program);
+    assert.equal(feeOf(verifying(program)), 5000n, "none");
+  }
+  assert.equal(feeOf(verifying(PROGRAM, 255)), 5000n);
   refuses(
     () => feeOf(given([budget(unitPriceData(1n)), budget(unitPriceData(1n))])),
     /sets its compute unit price twice/,
   );
-  refuses(() => feeOf(given([budget(Buffer.of(2, 0, 0))])), /sets a compute unit limit without a number/);
+  for (const data of [Buffer.of(2, 0, 0), Buffer.of(2, 0, 0, 0)]) {
+    refuses(() => feeOf(given([budget(data)])), /sets a compute unit limit without a number/);
+  }
+  refuses(() => feeOf(given([budget(Buffer.alloc(8, 3))])), /sets a compute unit price without a number/);
+});
+
+test("a limit and a price are set as Solana's own library sets them", () => {
+  const { data: limit } = ComputeBudgetProgram.setComputeUnitLimit({ units: 1_234_567 });
+  const { data: price } = ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 89n });
+  assert.deepEqual(unitLimitData(1_234_567), limit);
+  assert.deepEqual(unitPriceData(89n), price);
+  assert.equal(COMPUTE_BUDGET_PROGRAM, ComputeBudgetProgram.programId.toBase58());
 });

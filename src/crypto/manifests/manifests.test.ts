@@ -51,7 +51,135 @@ describe("canonical JSON of manifests", () => {
   });
 });
 
+/** Borsh of a manifest without a version, written down from its specification: members in their order, lengths of 32 bits. */
+function borsh({ namespace, pivot, manifestSet, shareSet, enclave, patchSet }: ReturnType<typeof v1>): Buffer {
+  const number = (size: 2 | 4, value: number) => {
+    const bytes = Buffer.alloc(size);
+    bytes.writeUIntLE(value, 0, size);
+    return bytes;
+  };
+  const sized = (bytes: Buffer) => Buffer.concat([number(4, bytes.length), bytes]);
+  const text = (value: string) => sized(Buffer.from(value));
+  const hex = (value: string) => sized(Buffer.from(value, "hex"));
+  const list = <T>(items: T[], of: (item: T) => Buffer) => Buffer.concat([number(4, items.length), ...items.map(of)]);
+  const bridge = ({ type, port, host }: { type: string; port: number; host?: string }) => {
+    const named = host === undefined ? [Buffer.of(0)] : [Buffer.of(1), text(host)];
+    return Buffer.concat([
+      Buffer.of(type === "server" ? 0 : 1),
+      number(2, port),
+      ...(type === "server" ? [text(host ?? "")] : named),
+    ]);
+  };
+  type Member = { alias: string; pubKey: string };
+  const member = ({ alias, pubKey }: Member) => Buffer.concat([text(alias), hex(pubKey)]);
+  return Buffer.concat([
+    text(namespace.name),
+    number(4, namespace.nonce),
+    hex(namespace.quorumKey),
+    Buffer.from(pivot.hash, "hex"),
+    Buffer.of(pivot.restart === "Always" ? 1 : 0),
+    ...(pivot.bridgeConfig === undefined ? [] : [list(pivot.bridgeConfig, bridge), Buffer.of(pivot.debugMode ? 1 : 0)]),
+    list(pivot.args, text),
+    ...[manifestSet, shareSet].flatMap(({ threshold, members }) => [number(4, threshold), list(members, member)]),
+    ...[enclave.pcr0, enclave.pcr1, enclave.pcr2, enclave.pcr3, enclave.awsRootCertificate].map(hex),
+    text(enclave.qosCommit),
+    number(4, patchSet.threshold),
+    list(patchSet.members, ({ pubKey }: Member) => hex(pubKey)),
+  ]);
+}
+
 describe("manifests v1", () => {
+  it("are hashed as Borsh, with whatever bridges they have, and the oldest ones without any", () => {
+    const server = { type: "server", port: 3000, host: "0.0.0.0" };
+    const pivots: object[] = [
+      {},
+      { restart: "Never", debugMode: true },
+      { bridgeConfig: [] },
+      { bridgeConfig: [{ type: "client", port: 443, host: "example.com" }, server] },
+      { bridgeConfig: [server, { type: "client", port: 65_535 }] },
+      { bridgeConfig: undefined, debugMode: undefined },
+    ];
+    const hashes = pivots.map((pivot) => {
+      const { manifest } = v1();
+      Object.assign(manifest.pivot, pivot);
+      const hash = manifestHash(parseManifest(json(manifest))).toString("hex");
+      assert.equal(hash, createHash("sha256").update(borsh(manifest)).digest("hex"), JSON.stringify(pivot));
+      return hash;
+    });
+    assert.equal(hashes[0], ATTESTED);
+    assert.equal(new Set(hashes).size, pivots.length);
+    const { manifest } = v1();
+    assert.equal(parseManifest(json(manifest)).version, "v1");
+    Object.assign(manifest.pivot, pivots.at(-1));
+    assert.equal(parseManifest(json(manifest)).version, "v0");
+  });
+
+  it("come alone, or with two lists of approvals and nothing else", () => {
+    const { manifest, manifestSetApprovals, shareSetApprovals } = v1();
+    const bare = parseEnvelope(json(manifest));
+    assert.deepEqual([bare.isBare, bare.manifestSetApprovals, bare.shareSetApprovals], [true, [], []]);
+    assert.deepEqual(bare.manifest, parseManifest(json(manifest)));
+    const whole = { manifest, manifestSetApprovals, shareSetApprovals };
+    assert.equal(parseEnvelope(json(whole)).isBare, false);
+    const refused: [value: unknown, problem: RegExp][] = [
+      [null, /`manifest` must be an object/],
+      ["text", /`manifest` must be an object/],
+      [{ ...whole, manifest: null }, /`envelope\.manifest` is missing/],
+      [{ ...whole, manifest: 5 }, /`manifest` must be an object/],
+      [{ ...whole, shareSetApprovals: undefined }, /`envelope\.shareSetApprovals` is missing/],
+      [{ ...whole, manifestSetApprovals: {} }, /`envelope\.manifestSetApprovals` must be a list/],
+      [
+        { ...whole, manifestSetApprovals: [{ signature: "00" }] },
+        /`envelope\.manifestSetApprovals\.0\.member` is missing/,
+      ],
+      [{ ...whole, more: 1 }, /`envelope\.more` is not known in this schema/],
+    ];
+    for (const [value, problem] of refused) assert.throws(() => parseEnvelope(json(value)), { message: problem });
+  });
+
+  it("are refused with the member that is wrong, and what it must be", () => {
+    const nonce = (value: unknown) => ({ namespace: { ...v1().manifest.namespace, nonce: value } });
+    const pivot = (more: object) => ({ pivot: { ...v1().manifest.pivot, ...more } });
+    const bridge = (more: object) => pivot({ bridgeConfig: [{ type: "server", port: 1, host: "h", ...more }] });
+    const key = (quorumKey: string) => ({ namespace: { ...v1().manifest.namespace, quorumKey } });
+    const integer = /`manifest\.namespace\.nonce` must be an integer from 0 to 4294967295/;
+    const port = /`manifest\.pivot\.bridgeConfig\.0\.port` must be an integer from 0 to 65535/;
+    const refused: [change: object, problem: RegExp][] = [
+      [{ namespace: [] }, /`manifest\.namespace` must be an object/],
+      [{ namespace: "x" }, /`manifest\.namespace` must be an object/],
+      [{ namespace: { ...v1().manifest.namespace, name: true } }, /`manifest\.namespace\.name` must be a string/],
+      ...["01", "-1", "x1", "1x", "", 2 ** 32, true, []].map((value): [object, RegExp] => [nonce(value), integer]),
+      ...["0", "zz", "00 00", "0x00"].map((hex): [object, RegExp] => [
+        key(hex),
+        /`manifest\.namespace\.quorumKey` must be hex of whole bytes/,
+      ]),
+      ...["00", "ab".repeat(33)].map((hash): [object, RegExp] => [
+        pivot({ hash }),
+        /`manifest\.pivot\.hash` must be 32 bytes/,
+      ]),
+      [pivot({ restart: "always" }), /`manifest\.pivot\.restart` must be Never or Always/],
+      [pivot({ debugMode: "true" }), /`manifest\.pivot\.debugMode` must be true or false/],
+      [pivot({ debugMode: undefined }), /`manifest\.pivot\.debugMode` is missing/],
+      [pivot({ bridgeConfig: undefined }), /`manifest\.pivot\.bridgeConfig` is missing/],
+      [pivot({ bridgeConfig: {} }), /`manifest\.pivot\.bridgeConfig` must be a list/],
+      [pivot({ args: [true] }), /`manifest\.pivot\.args\.0` must be a string/],
+      [bridge({ port: 65_536 }), port],
+      [bridge({ type: "both" }), /`manifest\.pivot\.bridgeConfig\.0\.type` must be server or client/],
+      [bridge({ host: undefined }), /`manifest\.pivot\.bridgeConfig\.0\.host` is missing/],
+      [{ dns: { resolvers: [] } }, /`manifest\.dns` is not known in this schema/],
+      [{ version: "v1" }, /`manifest\.version` must be "v2", or left out in v1/],
+      [{ shareSet: 5 }, /`manifest\.shareSet` must be an object/],
+      [{ enclave: 5 }, /`manifest\.enclave` must be an object/],
+      [{ patchSet: 5 }, /`manifest\.patchSet` must be an object/],
+    ];
+    for (const [change, problem] of refused) {
+      const refuses = () => parseManifest(json({ ...v1().manifest, ...change }));
+      assert.throws(refuses, { code: "FIELD_INVALID", message: problem }, JSON.stringify(change));
+    }
+    parseManifest(json({ ...v1().manifest, ...nonce(2 ** 32 - 1) }));
+    parseManifest(json({ ...v1().manifest, ...bridge({ port: 65_535 }) }));
+  });
+
   it("have the hash that an enclave attested, and the approval that its operator signed", () => {
     const envelope = parseEnvelope(v1Text);
     assert.equal(envelope.manifest.version, "v1");
@@ -142,6 +270,34 @@ describe("manifests v2", () => {
     assert.deepEqual(manifestHash(empty), manifestHash(parseManifest(text)));
   });
 
+  it("have one hash in whatever case their hex is", () => {
+    const upper = { ...v2, pivot: { ...v2.pivot, hash: v2.pivot.hash.toUpperCase() } };
+    assert.deepEqual(manifestHash(parseManifest(json(upper))), manifestHash(parseManifest(text)));
+  });
+
+  it("are refused with a variable that has no name or no plain value, and without what only the oldest lack", () => {
+    const refused: [pivot: object, problem: RegExp][] = [
+      ...["1A", "A-B", "", "A".repeat(1025)].map((name): [object, RegExp] => [
+        { env: { [name]: { plain: { value: "1" } } } },
+        /`manifest\.pivot\.env\.[^`]*` must be the name of a variable/,
+      ]),
+      [{ env: { A: {} } }, /`manifest\.pivot\.env\.A\.plain` is missing/],
+      [{ env: { A: { plain: {} } } }, /`manifest\.pivot\.env\.A\.plain\.value` is missing/],
+      [{ env: { A: { plain: { value: true } } } }, /`manifest\.pivot\.env\.A\.plain\.value` must be a string/],
+      [{ env: { A: { plain: { value: "1" }, secret: 1 } } }, /`manifest\.pivot\.env\.A\.secret` is not known/],
+      [{ env: [] }, /`manifest\.pivot\.env` must be an object/],
+      [{ bridgeConfig: undefined, debugMode: undefined }, /`manifest\.pivot\.bridgeConfig` is missing/],
+    ];
+    for (const [pivot, problem] of refused) {
+      const refuses = () => parseManifest(json({ ...v2, pivot: { ...rest.pivot, ...pivot } }));
+      assert.throws(refuses, { message: problem }, JSON.stringify(pivot).slice(0, 80));
+    }
+    const dns = { resolvers: [true] };
+    assert.throws(() => parseManifest(json({ ...v2, dns })), {
+      message: /`manifest\.dns\.resolvers\.0` must be an IP/,
+    });
+  });
+
   it("are refused with a patch set, another version, or a resolver that is no address", () => {
     for (const change of [{ patchSet: v1().manifest.patchSet }, { version: "v3" }, { dns: { resolvers: ["x"] } }]) {
       assert.throws(() => parseManifest(json({ ...v2, ...change })), JSON.stringify(change));
@@ -168,9 +324,34 @@ describe("approvals", () => {
     assert.equal(verifyApproval(hash, operator.publicKey, operator.approve(hash)), true);
     assert.equal(verifyApproval(hash, newOperator().publicKey, operator.approve(hash)), false);
     assert.equal(verifyApproval(Buffer.alloc(32), operator.publicKey, operator.approve(hash)), false);
-    for (const signature of ["", "00".repeat(64), `${operator.approve(hash)}00`, "zz".repeat(64)]) {
-      assert.equal(verifyApproval(hash, operator.publicKey, signature), false);
+    const signed = operator.approve(hash);
+    for (const signature of ["", "00".repeat(64), `${signed}00`, `${signed}zz`, `${signed}0`, "zz".repeat(64)]) {
+      assert.equal(verifyApproval(hash, operator.publicKey, signature), false, signature);
     }
+    assert.equal(verifyApproval(hash, operator.publicKey.toUpperCase(), signed.toUpperCase()), true);
+    for (const publicKey of ["", operator.publicKey.slice(130)]) {
+      assert.equal(verifyApproval(hash, publicKey, signed), false);
+    }
+  });
+
+  it("are those of members alone, and of nobody who signs in a member's name", () => {
+    const [alice, mallory] = [newOperator(), newOperator()];
+    const { manifest } = v1();
+    const member = { alias: "alice", pubKey: alice.publicKey };
+    const judged = (threshold: number, ...given: [signer: typeof alice, named: object][]) => {
+      manifest.manifestSet = { threshold, members: [member] };
+      const hash = manifestHash(parseManifest(json(manifest)));
+      const manifestSetApprovals = given.map(([signer, named]) => ({ signature: signer.approve(hash), member: named }));
+      const envelope = parseEnvelope(json({ manifest, manifestSetApprovals, shareSetApprovals: [] }));
+      const { approvals, valid, reached } = judgeApprovals(envelope);
+      return { verdicts: approvals.map(({ verdict }) => verdict), valid, reached };
+    };
+    assert.deepEqual(judged(1, [alice, member]), { verdicts: ["valid"], valid: 1, reached: true });
+    assert.deepEqual(judged(1, [mallory, member]), { verdicts: ["invalid signature"], valid: 0, reached: false });
+    const impostor = { alias: "alice", pubKey: mallory.publicKey };
+    assert.deepEqual(judged(1, [mallory, impostor]), { verdicts: ["not a member"], valid: 0, reached: false });
+    // One that asks for no approval is approved by nobody.
+    assert.deepEqual(judged(0), { verdicts: [], valid: 0, reached: false });
   });
 
   it("count once for each member, and not for strangers", () => {
@@ -202,6 +383,9 @@ describe("approvals", () => {
     const { publicKey } = newOperator();
     assert.ok(parseKeyPair(publicKey.toUpperCase()));
     assert.equal(parseKeyPair(publicKey.slice(2)), undefined);
-    assert.equal(parseKeyPair(`04${"11".repeat(64)}${publicKey.slice(130)}`), undefined);
+    const [point, noPoint] = [publicKey.slice(130), `04${"11".repeat(64)}`];
+    for (const pair of [noPoint + point, point + noPoint]) assert.equal(parseKeyPair(pair), undefined);
+    // The hybrid form, which says in its first byte whether y is odd.
+    for (const form of ["06", "07"]) assert.equal(parseKeyPair(`${form}${point.slice(2)}${point}`), undefined);
   });
 });

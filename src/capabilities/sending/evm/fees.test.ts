@@ -2,8 +2,21 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KeysteadError } from "../../../kernel/errors.ts";
 import { MAX_FEE_PER_GAS } from "../../../kernel/limits.ts";
-import { nextNonce } from "./nonces.ts";
-import { digitsOf, feesWithin, type Plan, plannedFees, raisedFees, withinFeeCap } from "./transaction.ts";
+import { hasGap, nextNonce, strangersBetween } from "./nonces.ts";
+import {
+  callOfPlan,
+  digitsOf,
+  feesOf,
+  feesWithin,
+  gasWithRoom,
+  greatestCost,
+  type Plan,
+  plannedFees,
+  raisedFees,
+  requireRollupFeesWithinCap,
+  transactionOf,
+  withinFeeCap,
+} from "./transaction.ts";
 
 const GWEI = 1_000_000_000n;
 const quote = { baseFee: 10n * GWEI, tip: GWEI };
@@ -69,6 +82,11 @@ describe("fees that come of what nodes said", () => {
     assert.ok(codeOf(() => withinFeeCap(evm, plan, "account", { maxPriorityFeePerGas: GWEI })));
   });
 
+  it("hide no revert: what is not sent anyway costs nothing", () => {
+    const plan: Plan = { ...planOf(1_000_000n, 5001n * GWEI), revert: { message: "it would revert" } };
+    assert.equal(withinFeeCap(evm, plan, "account"), plan);
+  });
+
   it("are cut where a transaction has to be signed now", () => {
     const fees = { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
     assert.deepEqual(feesWithin(GWEI * 100n, { gas: "100" }, fees), { maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI });
@@ -105,14 +123,91 @@ it("a replacement has a tenth more of both, or what the chain costs, and never m
   assert.equal(steps, 8, "seven replacements");
 });
 
+it("there is no replacement where either fee would exceed the highest, and one where both just reach it", () => {
+  const now = { maxFeePerGas: 100n, maxPriorityFeePerGas: 10n };
+  const raised = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) =>
+    raisedFees(now, { baseFee: 1n, tip: 1n }, { maxFeePerGas, maxPriorityFeePerGas });
+  assert.deepEqual(raised(110n, 11n), { maxFeePerGas: 110n, maxPriorityFeePerGas: 11n });
+  assert.equal(raised(109n, 100n), undefined);
+  assert.equal(raised(1000n, 10n), undefined);
+});
+
 it("a tip of nothing is replaced by something", () => {
   const { fees, highest } = plannedFees({}, { baseFee: 7n, tip: 0n });
   const raised = raisedFees(fees, { baseFee: 7n, tip: 0n }, highest);
   assert.deepEqual(raised, { maxFeePerGas: 16n, maxPriorityFeePerGas: 1n });
 });
 
+it("what a rollup takes beyond gas may come to the sponsor's cap and no more, since no signed fee limits it", () => {
+  const evm = { feeCap: (_: string, payer: string) => (payer === "sponsor" ? 100n : 10_000n) };
+  const charged = (dataFee?: string) =>
+    requireRollupFeesWithinCap(evm, { caip2: "eip155:10", ...(dataFee === undefined ? {} : { dataFee }) });
+  charged();
+  charged("100");
+  assert.throws(() => charged("101"), { code: "FEE_CAP_EXCEEDED", message: /sponsoredTxFeeCap/ });
+});
+
+it("an estimate of gas has a tenth more, and a plain transfer exactly what it takes", () => {
+  assert.equal(gasWithRoom(21_000n), 21_000n);
+  assert.equal(gasWithRoom(21_001n), 23_101n);
+  assert.equal(gasWithRoom(100_000n), 110_000n);
+});
+
+describe("a plan", () => {
+  const fees = { maxFeePerGas: 30n, maxPriorityFeePerGas: 2n };
+  const plan: Plan = {
+    caip2: "eip155:8453",
+    from: "0xaa",
+    to: "0xbb",
+    value: "1000",
+    data: "0xcc",
+    gas: "50000",
+    fees: digitsOf(fees),
+    highest: digitsOf(fees),
+  };
+
+  it("is signed as it was decided on, with its nonce and fees, for its chain", () => {
+    assert.deepEqual(feesOf(digitsOf(fees)), fees);
+    assert.deepEqual(transactionOf(plan, { nonce: 7, ...fees }), {
+      type: "TYPE_2",
+      chainId: 8453n,
+      nonce: 7n,
+      maxPriorityFeePerGas: 2n,
+      maxFeePerGas: 30n,
+      gas: 50_000n,
+      to: "0xbb",
+      value: 1000n,
+      data: "0xcc",
+      accessList: [],
+    });
+    assert.deepEqual(callOfPlan(plan), { from: "0xaa", to: "0xbb", value: 1000n, data: "0xcc", gas: 50_000n });
+  });
+
+  it("costs at most all of its gas at the fee, what it sends, and what a rollup takes for data", () => {
+    assert.equal(greatestCost(plan, fees), 50_000n * 30n + 1000n);
+    assert.equal(greatestCost({ ...plan, dataFee: "7" }, fees), 50_000n * 30n + 1000n + 7n);
+  });
+});
+
+const taken = (...nonces: number[]) => new Map(nonces.map((nonce) => [nonce, ""]));
+
+it("those that wait and were not sent here are counted", () => {
+  assert.equal(strangersBetween(4, 4, taken()), 0);
+  assert.equal(strangersBetween(4, 7, taken()), 3);
+  assert.equal(strangersBetween(4, 7, taken(4, 6)), 1);
+  // Before and after those that wait, what was sent here counts for nothing.
+  assert.equal(strangersBetween(4, 7, taken(3, 7, 8)), 3);
+});
+
+it("a nonce waits behind a gap if no transaction has one before it", () => {
+  assert.equal(hasGap(4, taken()), false);
+  assert.equal(hasGap(4, taken(4, 5)), false);
+  assert.equal(hasGap(4, taken(2, 3)), false);
+  assert.equal(hasGap(4, taken(5)), true);
+  assert.equal(hasGap(4, taken(4, 6)), true);
+});
+
 it("the next nonce is the first that nobody has, a gap before those that wait", () => {
-  const taken = (...nonces: number[]) => new Map(nonces.map((nonce) => [nonce, ""]));
   assert.equal(nextNonce(4, taken()), 4);
   assert.equal(nextNonce(4, taken(4, 5, 7)), 6);
   assert.equal(nextNonce(4, taken(2, 3)), 4);
