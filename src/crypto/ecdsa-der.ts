@@ -1,6 +1,7 @@
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;
 const SCALAR_BYTES = 32;
+const ZERO = Buffer.alloc(SCALAR_BYTES);
 const SHORTEST = 8;
 const LONGEST = 2 + 2 * (2 + SCALAR_BYTES + 1);
 
@@ -33,17 +34,18 @@ function parseSignature(bytes: Uint8Array, order: bigint | Buffer, mayBeWide: bo
   if (bytes[0] !== SEQUENCE || bytes[1] !== bytes.length - 2) return undefined;
   const n = typeof order === "bigint" ? scalarBytes(order) : order;
   const rs = Buffer.alloc(2 * SCALAR_BYTES);
-  const endOfR = readScalar(bytes, 2, n, rs.subarray(0, SCALAR_BYTES), mayBeWide);
+  const endOfR = readScalar(bytes, 2, n, rs, SCALAR_BYTES, mayBeWide);
   if (endOfR === undefined) return undefined;
-  return readScalar(bytes, endOfR, n, rs.subarray(SCALAR_BYTES), mayBeWide) === bytes.length ? rs : undefined;
+  return readScalar(bytes, endOfR, n, rs, rs.length, mayBeWide) === bytes.length ? rs : undefined;
 }
 
-/** Copies the INTEGER at `start` into `target`, right-aligned. Returns the offset after it, or undefined. */
+/** Copies the INTEGER at `start` into the 32 bytes of `target` before `targetEnd`. Returns the offset after it, or undefined. */
 function readScalar(
   bytes: Uint8Array,
   start: number,
   order: Buffer,
   target: Buffer,
+  targetEnd: number,
   mayBeWide: boolean,
 ): number | undefined {
   const length = bytes[start + 1] ?? 0;
@@ -58,8 +60,9 @@ function readScalar(
   if (isPadded && !isWide && (length === 1 || (bytes[first + 1] ?? 0) < 0x80)) return undefined;
   const digits = bytes.subarray(isPadded ? first + 1 : first, end);
   if (digits.length > SCALAR_BYTES) return undefined;
-  target.set(digits, SCALAR_BYTES - digits.length);
-  return Buffer.compare(target, order) < 0 && target.some((byte) => byte > 0) ? end : undefined;
+  target.set(digits, targetEnd - digits.length);
+  const comparedTo = (other: Buffer) => target.compare(other, 0, SCALAR_BYTES, targetEnd - SCALAR_BYTES, targetEnd);
+  return comparedTo(ZERO) > 0 && comparedTo(order) < 0 ? end : undefined;
 }
 
 /**

@@ -126,7 +126,8 @@ export class Admission {
     address: string | undefined,
     bodyBytes: number,
   ): Promise<() => void> {
-    this.#verified.set(senderOf(address, credentialKey.key), true);
+    const sender = senderOf(address, credentialKey.key);
+    if (!this.#verified.get(sender)) this.#verified.set(sender, true);
     const name = shortNameOf(credentialKey.key);
     const tokens = tokensOf(bodyBytes);
     const { credential, organization: ofOrganization } = this.#rates;

@@ -31,8 +31,9 @@ function routeOf(operation: Operation, { engine, log, activityTimes, onAnswer }:
     operation: operation.path,
     accept(head) {
       const { headers, remoteAddress } = head;
+      const stamps: Record<string, string | undefined> = {};
       // A repeated header is not a valid stamp of any kind.
-      const stamps = Object.fromEntries(credentialKinds.map(({ header }) => [header, joinedHeader(headers[header])]));
+      for (const { header } of credentialKinds) stamps[header] = joinedHeader(headers[header]);
       const onPrincipal = ({ organization, actor }: Principal) =>
         head.note({ organizationId: organization.id, userId: actor.userId });
       const run = engine.accept(operation, { stamps, remoteAddress, onPrincipal, isWanted: head.isWanted });

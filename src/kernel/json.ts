@@ -195,6 +195,9 @@ const replaceEscapes = (raw: string): string =>
 
 /** The end of the string that starts here: its closing quote, or the end of the text if it is not JSON. */
 function endOfString(text: string, start: number): number {
+  const quote = text.indexOf('"', start + 1);
+  // Only a backslash right before a quote can escape it.
+  if (quote > 0 && text.charCodeAt(quote - 1) !== BACKSLASH) return quote;
   let i = start + 1;
   for (; i < text.length; i++) {
     const char = text.charCodeAt(i);

@@ -46,8 +46,8 @@ export class Batch implements Connection {
   readonly #connection: Connection;
   readonly #kind: DatabaseKind;
   readonly #isLate: boolean;
-  /** Kept answers by statement and parameters. */
-  readonly #kept = new Map<string, Map<string, Kept>>();
+  /** Kept answers by statement and parameters, with the tables that the statement names, as far as that was asked. */
+  readonly #kept = new Map<string, { answers: Map<string, Kept>; isNamed: Map<string, boolean> }>();
   /** Answers that several functions asked for and that the statement about to be sent makes stale. */
   #stale: Kept[] = [];
   /** The number of the current function. */
@@ -341,8 +341,11 @@ export class Batch implements Connection {
 
   /** Forgets the answers of all statements whose text contains the table's name. */
   #forget(table: string, row: StoredRow | undefined): void {
-    for (const [sql, answers] of this.#kept) {
-      if (!sql.includes(table)) continue;
+    for (const [sql, { answers, isNamed }] of this.#kept) {
+      // Searching the statement's text is slow, and each function writes to the same tables.
+      const named = isNamed.get(table) ?? sql.includes(table);
+      isNamed.set(table, named);
+      if (!named) continue;
       for (const kept of answers.values()) {
         if (kept.rows === undefined || (row && kept.query.sees?.(table, row, kept.answer) === false)) continue;
         kept.rows = kept.answer = undefined;
@@ -369,11 +372,12 @@ export class Batch implements Connection {
   #keptOf(query: Query): Kept | undefined {
     const key = keyOf(query.parameters);
     if (key === undefined) return undefined;
-    const answers = this.#kept.get(query.sql) ?? new Map<string, Kept>();
-    const known = answers.get(key);
+    const ofStatement = this.#kept.get(query.sql) ?? { answers: new Map(), isNamed: new Map() };
+    const known = ofStatement.answers.get(key);
     if (known || this.#keptCount >= MAX_KEPT_ANSWERS) return known;
     const kept: Kept = { query, rows: undefined, answer: undefined, askedBy: 0, lastAskedBy: 0 };
-    this.#kept.set(query.sql, answers.set(key, kept));
+    ofStatement.answers.set(key, kept);
+    this.#kept.set(query.sql, ofStatement);
     this.#keptCount++;
     return kept;
   }

@@ -42,6 +42,32 @@ describe("a transaction on PostgreSQL", () => {
     assert.deepEqual(warnings, []);
   });
 
+  it("takes lists of whatever texts and numbers", async () => {
+    const lists: Record<string, (string | null)[]> = {
+      plain: ["a", "NULL", null, "", " ", "{}", "a,b"],
+      quoted: ['"', "\\", '\\"', "\\n", "\\u0041", "'"],
+      unseen: ["\n", "\t", "\r\n", "\b\f\u0001\u007f", "\u2028"],
+      wide: ["é", "😀", "Ω".repeat(100)],
+      none: [],
+    };
+    for (const [name, list] of Object.entries(lists)) {
+      const found = await database.read.all<{ text: string | null }>({
+        sql: "select text from unnest($1::text[]) with ordinality as list (text, place) order by place",
+        parameters: [list],
+      });
+      assert.deepEqual(
+        found.map(({ text }) => text),
+        list,
+        name,
+      );
+    }
+    const [row] = await database.read.all<{ sum: number }>({
+      sql: "select sum(n)::int8 as sum from unnest($1::int8[]) as n",
+      parameters: [[1, 2 ** 53 - 1, null, -1]],
+    });
+    assert.equal(row?.sum, 2 ** 53 - 1);
+  });
+
   it("is rolled back although something was still being asked when one thing failed", async () => {
     const add = (name: string) => ({ name, value: "" });
     const work = database.transact(undefined, (tx) =>

@@ -39,7 +39,7 @@ export class PostgresConnection implements Connection {
   async all<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
     this.#gather();
     const name = this.#prepared ? statementName(sql) : undefined;
-    const statement = { text: sql, values: parameters as unknown[] };
+    const statement = { text: sql, values: parameters.map(parameterOf) };
     try {
       return (await this.#client.query(name === undefined ? statement : { ...statement, name })).rows as Row[];
     } catch (error) {
@@ -78,6 +78,22 @@ export class PostgresConnection implements Connection {
     });
   }
 }
+
+/** How JSON writes control characters and lone surrogates, which is not how PostgreSQL reads them in a list. */
+const ESCAPED_OTHERWISE = /\\[^"\\]/;
+
+/**
+ * A parameter as `pg` takes it. Lists of texts and numbers are written here, all at once, because `pg` writes them value by value: in a
+ * profile of stamped writes, a twentieth of all memory was allocated for that.
+ */
+function parameterOf(parameter: unknown): unknown {
+  if (!Array.isArray(parameter) || !parameter.every(isTextOrNumber)) return parameter;
+  const json = JSON.stringify(parameter);
+  return ESCAPED_OTHERWISE.test(json) ? parameter : `{${json.slice(1, -1)}}`;
+}
+
+const isTextOrNumber = (value: unknown): boolean =>
+  value === null || typeof value === "string" || typeof value === "number";
 
 /** The most look-ups that are pipelined on one connection. */
 const MOST_BEHIND_EACH_OTHER = 16;

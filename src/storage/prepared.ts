@@ -94,10 +94,7 @@ export function uniqueRow<Table extends keyof Schema & string, Name extends stri
   )}, "asked_as") cross join lateral (${from} ${list((column) => `"${table}"."${column}" = "k"."${column}"`, " and ")} limit 1) as "r"`;
   return async (reader, values) => {
     const parameters = names.map((name) => values[name]);
-    const isSame = (column: string, index: number, row: StoredRow) =>
-      row[column] === undefined || row[column] === parameters[index];
-    const sees = (written: string, row: StoredRow) =>
-      written === table && columns.every((column, index) => isSame(column, index, row));
+    const sees = (written: string, row: StoredRow) => written === table && mayHave(row, columns, parameters);
     const [row] = await reader.all<Selectable<Schema[Table]>>({
       sql: sql[reader.kind],
       parameters,
@@ -107,6 +104,15 @@ export function uniqueRow<Table extends keyof Schema & string, Name extends stri
     });
     return row;
   };
+}
+
+/** Whether a row has these values, as far as it is known. A loop, because each row that is written is compared with each look-up. */
+function mayHave(row: StoredRow, columns: readonly string[], values: readonly unknown[]): boolean {
+  for (let index = 0; index < columns.length; index++) {
+    const known = row[columns[index] as string];
+    if (known !== undefined && known !== values[index]) return false;
+  }
+  return true;
 }
 
 /** Like `prepared`, for a statement that writes; runs in a transaction. */

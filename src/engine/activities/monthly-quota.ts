@@ -65,7 +65,9 @@ export class MonthlyQuota {
   }
 
   #look(organizationId: string): () => Promise<Known> {
-    const look = this.#months.get(organizationId) ?? this.#begin(organizationId);
+    const known = this.#months.get(organizationId);
+    if (known) return known;
+    const look = this.#begin(organizationId);
     this.#months.set(organizationId, look);
     return look;
   }

@@ -245,8 +245,9 @@ async function store(
   // A denied login does not use its credential up.
   const spent = isNew && !failure ? credentialKey.kind.useUp?.(tx, credentialKey.key, facts.organization) : undefined;
   const all = [written, ...proving, voted, replacing, voting, noting, announcing, acting, spent];
-  await Promise.allSettled(all);
-  await Promise.all(all);
+  // Nothing of it may still be under way when the transaction is rolled back.
+  const failed = (await Promise.allSettled(all)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
   const votes = await voting;
   return { activity, facts, votes, voters: askForUsers(tx, organizationId, votes) };
 }

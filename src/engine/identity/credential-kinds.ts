@@ -20,11 +20,13 @@ export interface DecodedStamp {
 
 /** @throws KeysteadError with a 401 if there is no stamp, more than one, or a malformed one */
 export function decodeStamp(headers: StampHeaders): DecodedStamp {
-  const [first, ...others] = credentialKinds.flatMap((kind) => {
+  let found: { kind: AnyCredentialKind; header: string } | undefined;
+  for (const kind of credentialKinds) {
     const header = headers[kind.header];
-    return header === undefined ? [] : [{ kind, header }];
-  });
-  if (!first) return fail("STAMP_MISSING", {});
-  if (others.length > 0) fail("STAMP_AMBIGUOUS", {});
-  return { kind: first.kind, decoded: first.kind.decode(first.header) };
+    if (header === undefined) continue;
+    if (found) fail("STAMP_AMBIGUOUS", {});
+    found = { kind, header };
+  }
+  if (!found) return fail("STAMP_MISSING", {});
+  return { kind: found.kind, decoded: found.kind.decode(found.header) };
 }
