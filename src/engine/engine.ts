@@ -37,6 +37,8 @@ export interface EngineOptions {
   observer: ActivityObserver;
   services: Services;
   admission: Admission;
+  /** Since when the installation has been running on a restored backup; undefined if it was never restored. */
+  restoredSince?: number | undefined;
   /** @throws KeysteadError while writes are not accepted, for example during maintenance */
   refuseWrites: () => void;
   /** Default: none. */
@@ -72,6 +74,7 @@ export interface Engine {
 
 export function createEngine(options: EngineOptions): Engine {
   const { registry, database, signer, clock, observer, services, admission, refuseWrites, audit = noAudit } = options;
+  const { restoredSince } = options;
   const monthlyQuota = new MonthlyQuota(database.read, clock);
   const activities = { registry, database, signer, observer, services, admission, monthlyQuota };
   const noteFirstUse = firstUses(database);
@@ -158,7 +161,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (body.length > LARGE_JSON_BYTES) fail("BODY_TOO_LARGE", { maxBytes: LARGE_JSON_BYTES });
       const parsed = await parseBody(body, organizationId);
       const context = { ...servicesFor(services, operation.needs), organizationId };
-      const { intent } = await parseSubmission(operation, parsed, now, context);
+      const { intent } = await parseSubmission(operation, parsed, { now, restoredSince }, context);
       return newcomer({ intent, read, organizationId, now });
     };
     return stampOfNewcomer(stamp, body, { oidc: services.oidc, meet });
@@ -209,7 +212,7 @@ export function createEngine(options: EngineOptions): Engine {
     const { body, organizationId, parsed, now } = request;
     const principal = await actingFrom(database.read, operation, request.principal);
     const context = { ...servicesFor(services, operation.needs), organizationId };
-    const submission = await parseSubmission(operation, parsed, now, context);
+    const submission = await parseSubmission(operation, parsed, { now, restoredSince }, context);
     const fingerprint = fingerprintOf(body);
     if (operation.newcomer) await refuseUser(database.read, operation, principal, fingerprint);
     return submit(activities, operation, submission, fingerprint, ballotOf(request, principal));
@@ -219,7 +222,7 @@ export function createEngine(options: EngineOptions): Engine {
     const { body, principal, parsed, now, takeRoom } = request;
     refuseOtherOrganization(principal);
     if (body.length > MAX_VOTE_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_VOTE_BODY_BYTES });
-    const { fingerprint } = parseVote(type, parsed, now);
+    const { fingerprint } = parseVote(type, parsed, { now, restoredSince });
     const which = { organizationId: principal.organization.id, fingerprint };
     await takeRoom(await sizeOfActivityByFingerprint(database.read, which));
     return castVote(activities, fingerprint, { ...ballotOf(request, principal), selection });

@@ -63,6 +63,13 @@ export interface Submission {
   generateAppProofs: boolean;
 }
 
+/** Against which the time of a request is checked. */
+interface RequestTimes {
+  now: number;
+  /** Since when the installation has been running on a restored backup; undefined if it was never restored. */
+  restoredSince: number | undefined;
+}
+
 /**
  * @param context with the services that the operation needs
  * @throws KeysteadError naming the field
@@ -70,12 +77,12 @@ export interface Submission {
 export async function parseSubmission(
   operation: ActivityOperation,
   body: Record<string, unknown>,
-  now: number,
+  times: RequestTimes,
   context: CheckingContext,
 ): Promise<Submission> {
   const type = stringOf(body, "type");
   const version = operation.versions.get(type) ?? refuseType([...operation.versions.keys()]);
-  checkLiveness(stringOf(body, "timestampMs"), now);
+  checkLiveness(stringOf(body, "timestampMs"), times);
   const { parameters, generateAppProofs } = parametersOf(body);
   if (generateAppProofs && !operation.takesAppProofs) {
     const reason = `must be false or absent: ${operation.path} does not make app proofs`;
@@ -91,9 +98,13 @@ export async function parseSubmission(
 export const VoteParameters = Strict({ fingerprint: Type.String() });
 
 /** Parses a vote, which has a single version. */
-export function parseVote(type: string, body: Record<string, unknown>, now: number): Static<typeof VoteParameters> {
+export function parseVote(
+  type: string,
+  body: Record<string, unknown>,
+  times: RequestTimes,
+): Static<typeof VoteParameters> {
   if (stringOf(body, "type") !== type) refuseType([type]);
-  checkLiveness(stringOf(body, "timestampMs"), now);
+  checkLiveness(stringOf(body, "timestampMs"), times);
   // Whether app proofs are made was decided by the request that the vote is for.
   const { parameters } = parametersOf(body);
   validate(VoteParameters, parameters, "parameters");
@@ -104,13 +115,19 @@ function refuseType(types: string[]): never {
   fail("FIELD_INVALID", { field: "type", reason: `must be one of ${types.join(", ")}` });
 }
 
-/** A request is valid for a limited time, and clocks may differ a little. */
-function checkLiveness(timestampMs: string, now: number): void {
+/**
+ * A request is valid for a limited time, and clocks may differ a little. After a restore, one from before may have been carried out already, in
+ * what was lost.
+ */
+function checkLiveness(timestampMs: string, { now, restoredSince }: RequestTimes): void {
   if (!/^[0-9]{1,15}$/.test(timestampMs)) {
     fail("FIELD_INVALID", { field: "timestampMs", reason: "must be the current time in milliseconds, in digits" });
   }
   const time = Number(timestampMs);
   if (now - time > MAX_REQUEST_AGE_MS) fail("TIMESTAMP_STALE", { maxAge: durationText(MAX_REQUEST_AGE_MS) });
+  if (restoredSince !== undefined && time < restoredSince) {
+    fail("TIMESTAMP_BEFORE_RESTORE", { restoredSince: new Date(restoredSince).toISOString() });
+  }
   if (time - now > MAX_CLOCK_AHEAD_MS) {
     fail("TIMESTAMP_AHEAD", { maxAhead: durationText(MAX_CLOCK_AHEAD_MS), serverTimeMs: now });
   }

@@ -46,6 +46,11 @@ const table = {
     "invalid request body: `timestampMs` is older than {maxAge}; stamp the request again with the current time, in milliseconds",
     "REQUEST_INVALID",
   ],
+  TIMESTAMP_BEFORE_RESTORE: [
+    INVALID_ARGUMENT,
+    "invalid request body: `timestampMs` is from before {restoredSince}, when this service was restored from a backup; find out whether the request was carried out before that, and if not, stamp it again with the current time",
+    "REQUEST_INVALID",
+  ],
   TIMESTAMP_AHEAD: [
     INVALID_ARGUMENT,
     "invalid request body: `timestampMs` is more than {maxAhead} ahead of the server's clock ({serverTimeMs}); set the client's clock, and stamp the request again",

@@ -24,6 +24,7 @@ import { ensureServiceKeys, publishServiceKeys } from "../engine/keys/service-ke
 import { refuseDuring } from "../engine/maintenance.ts";
 import { recordBoot } from "../engine/proofs/boot-proofs.ts";
 import { createRegistry } from "../engine/registry.ts";
+import { settleRestoredSince } from "../engine/restored.ts";
 import type { Services } from "../engine/services.ts";
 import { type ApiOptions, api } from "../http/api.ts";
 import { consolePages, isConsoleBuilt } from "../http/console.ts";
@@ -250,6 +251,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     const refuseWrites = () => refuseDuring(presence.maintenance);
     const engine = createEngine({
       ...{ registry, database, signer, clock, observer, services, admission },
+      restoredSince: await settleRestoredSince(database, clock()),
       refuseWrites,
       audit,
     });

@@ -13,6 +13,12 @@ export const SERVICE_OWNER_KEY = "service_owner_key";
 /** Identifies the installation; absent before the first rotation of the root key. */
 export const INSTALLATION_ID = "installation_id";
 
+/**
+ * Since when, in milliseconds, the installation has been running on a restored backup; empty until a server has started on it. Absent if it was
+ * never restored.
+ */
+export const RESTORED_SINCE = "restored_since";
+
 /** Stores a row of the table `installation`; undefined deletes it. */
 export async function storeInstallationRow(tx: Transactor, name: string, value: string | undefined): Promise<void> {
   if (value === undefined) {

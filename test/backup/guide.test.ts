@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, it } from "node:test";
 import { promisify } from "node:util";
@@ -14,7 +14,14 @@ const guide = readFileSync(new URL("../../docs/guide/backup.md", import.meta.url
   // What archives are has its own test.
   .replace(/^## Old activities\n[\s\S]*?(?=^## )/m, "");
 const commands = [...guide.matchAll(/^( *)```sh\n([\s\S]*?)^ *```/gm)].map(([, , text]) => text as string);
-const [backUp, encrypt, verify, restore, copy] = commands as [string, string, string, string, string];
+const [backUp, encrypt, verify, restore, listSince, copy] = commands as [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 
 const tools = temporaryFolder();
 const runIn = (cwd: string, text: string, env: Record<string, string> = {}) =>
@@ -31,7 +38,7 @@ before(() => {
 });
 
 it("the guide brings an installation to another machine, and to the other engine", async () => {
-  assert.equal(commands.length, 5);
+  assert.equal(commands.length, 6);
   const [first, second] = [temporaryFolder(), temporaryFolder()];
   const dataDir = temporaryFolder();
   const server = await startServerProcess({ dataDir });
@@ -56,4 +63,17 @@ it("the guide brings an installation to another machine, and to the other engine
   const moved = await startServerProcess({ dataDir: data, databaseUrl });
   assert.equal((await moved.root.read("whoami")).organizationId, organizationId);
   await moved.end("SIGTERM");
+});
+
+it("the guide lists what was done after a backup", {
+  skip: !existsSync("/usr/bin/jq") && "jq is not installed",
+}, async () => {
+  const folder = temporaryFolder();
+  const [taken, later] = ["2026-03-01T12:00:00.000Z", "2026-03-01T12:00:00.001Z"];
+  const line = (time: string, event = "activity") =>
+    JSON.stringify({ time, event, outcome: "completed", activity: { type: "A" }, by: { userId: "u" } });
+  const lines = [line(taken), line(later), line(later, "authentication_refused")];
+  writeFileSync(join(folder, "audit.ndjson"), `${lines.join("\n")}\n`);
+  const { stdout } = await runIn(folder, listSince, { TAKEN_AT: taken, AUDIT_FILE: "audit.ndjson" });
+  assert.equal(stdout, `${JSON.stringify([later, "completed", "A", "u"])}\n`);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { encodeRow } from "../../src/storage/backup/rows.ts";
 import { openSnapshot } from "../../src/storage/backup/snapshot.ts";
 import { openDatabase } from "../../src/storage/database.ts";
+import { RESTORED_SINCE } from "../../src/storage/installation-rows.ts";
 import type { Json } from "./client.ts";
 import { type Dump, dumpDatabase } from "./database-dump.ts";
 import { freshDatabaseUrl, type TestEngine } from "./server.ts";
@@ -39,7 +40,7 @@ export async function dumpOf({ databaseUrl }: Place): Promise<Dump> {
   try {
     // When a migration ran is of the database, and not of what is in it.
     const { migrations: _, ...dump } = await dumpDatabase(database);
-    return dump;
+    return { ...dump, installation: withoutRestore(dump.installation) };
   } finally {
     await database.close();
   }
@@ -56,5 +57,9 @@ export async function linesOf({ databaseUrl }: Place): Promise<Record<string, st
   }
   await snapshot.close();
   for (const each of Object.values(lines)) each.sort();
-  return lines;
+  return { ...lines, installation: withoutRestore(lines.installation) };
 }
+
+/** That a database was restored is of the database, too. */
+const withoutRestore = (installation: string[] = []): string[] =>
+  installation.filter((row) => !row.includes(RESTORED_SINCE));

@@ -38,6 +38,12 @@ export function problemOf(error: unknown): Problem {
 
 function problemOfAnswer({ code, details, message }: ApiError): Problem {
   const text = plainMessage(message);
+  if (/restored from a backup/.test(text)) {
+    return {
+      message: "The service was restored from a backup after this was first sent, or this machine's clock is behind.",
+      remedy: `Look under Activities whether it was done, and if not, do it again from the beginning. The server says: ${text}`,
+    };
+  }
   if (/timestampMs/.test(text)) {
     return {
       message: "This machine's clock and the server's clock differ.",

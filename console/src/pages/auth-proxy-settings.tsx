@@ -256,7 +256,14 @@ export function AuthProxySettings() {
       <Answered to={answer}>
         {(config) => (
           <>
-            {config ? <State config={config} /> : <Text c="dimmed">It has never been enabled.</Text>}
+            {config ? (
+              <State config={config} />
+            ) : (
+              <Text c="dimmed">
+                People sign up and sign in to your app through it, without a backend of yours. It has never been
+                enabled.
+              </Text>
+            )}
             <Power isOn={config?.enabled ?? false} />
             <SettingsForm config={config ?? {}} />
           </>

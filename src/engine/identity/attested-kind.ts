@@ -114,7 +114,10 @@ async function findByVerificationToken(
 ): Promise<AttestedHolder[]> {
   // Before any look-up, because the response must not reveal who has an address.
   const token = await openVerificationToken(read, attestation, now);
-  if (!token) return refuse("its verification token was not issued here, or has expired");
+  if (!token)
+    return refuse(
+      "its verification token was not issued here, has expired, or is from before this service was restored from a backup",
+    );
   if (token.public_key !== publicKey) return refuse("its verification token is bound to another key");
   const organization = await findOrganization(read, organizationId);
   if (!organization) return [];

@@ -2,11 +2,13 @@ import { Type } from "typebox";
 import { type Contact, type ContactType, contactOf } from "../../authority/state.ts";
 import { DAY_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
+import { lowestIdAt } from "../../kernel/ids.ts";
 import { VERIFICATION_HEADER, type VerificationClaims } from "../../signer/statements.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import { rootIdOf } from "../identity/organizations.ts";
 import type { Organization } from "../operations.ts";
+import { findRestoredSince } from "../restored.ts";
 import { publishedPoints, type ServiceKeyKind, type ServiceSigner } from "./service-keys.ts";
 import { claimsOf, openToken, openTokenWith, signToken } from "./signed-tokens.ts";
 
@@ -52,14 +54,19 @@ export const openVerificationTokenWith = (
 ): Promise<VerificationClaims | undefined> =>
   openTokenWith(publicKeys, { header: VERIFICATION_HEADER, claims: Claims }, token);
 
-/** The claims of a token that this installation signed and that has not expired; undefined for other text. */
+/**
+ * The claims of a token that this installation signed and that has not expired; undefined for other text. A token from before a restore does not
+ * count: whether it was used is lost.
+ */
 export async function openVerificationToken(
   read: Reader,
   token: string,
   now: number,
 ): Promise<VerificationClaims | undefined> {
   const said = await openToken(read, { kind: otpKey, header: VERIFICATION_HEADER, claims: Claims }, token, now);
-  return said && Number(said.exp) > now ? said : undefined;
+  if (!said || Number(said.exp) <= now) return undefined;
+  const restoredSince = await findRestoredSince(read);
+  return restoredSince !== undefined && said.id < lowestIdAt(restoredSince) ? undefined : said;
 }
 
 /**
@@ -73,7 +80,11 @@ export async function requireVerificationToken(
   { organization, field, now }: { organization: Pick<Organization, "id" | "parentId">; field: string; now: number },
 ): Promise<VerificationClaims> {
   const token = await openVerificationToken(read, verificationToken, now);
-  if (!token) return fail("VERIFICATION_TOKEN_INVALID", { field, reason: "it was not issued here, or has expired" });
+  if (!token)
+    return fail("VERIFICATION_TOKEN_INVALID", {
+      field,
+      reason: "it was not issued here, has expired, or is from before this service was restored from a backup",
+    });
   if (![organization.id, organization.parentId].includes(token.organization_id)) {
     fail("VERIFICATION_TOKEN_INVALID", { field, reason: "it was issued in another organization" });
   }

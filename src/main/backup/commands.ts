@@ -63,6 +63,9 @@ export function addBackupCommands(program: Command, { withConfig, readConfig, pr
           `keystead: the root key file ${given.rootKeyFile} does not exist, so it could not be checked; before you start the server, put the one with the ID ${rootKeyId} there\n`,
         );
       }
+      process.stderr.write(
+        `keystead: what was done after ${takenAt} is lost: credentials, users and policies that were deleted or changed since then are valid again as they were. Before you let clients in, read "What a restore brings back" in docs/guide/backup.md\n`,
+      );
       printJson({ restored: file, takenAt, installationId, rootKeyId, rootKey, rows: rowsOf(manifest) });
     },
   );

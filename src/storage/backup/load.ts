@@ -33,7 +33,7 @@ import {
 } from "./row-writer.ts";
 import { type Piece, type Row, type Table, Tally } from "./rows.ts";
 import { asProblem, connectForLong, IDLE_LIMIT } from "./snapshot.ts";
-import { FORGET_SERVERS } from "./tables.ts";
+import { FORGET_SERVERS, NOTE_RESTORE } from "./tables.ts";
 import type { Progress } from "./write-file.ts";
 
 export interface Contents {
@@ -157,6 +157,7 @@ async function loadSqlite(name: string, contents: Contents, onProgress: Progress
     database.exec("pragma foreign_keys = on");
     await migrateConnection("sqlite", connection);
     connection.exec(FORGET_SERVERS);
+    connection.exec(NOTE_RESTORE);
     connection.close();
     sync(unfinished);
     refuseOccupiedFile(file);
@@ -218,6 +219,7 @@ async function loadPostgres(url: string, contents: Contents, onProgress: Progres
     await continueNumbers(client);
     await migrateConnection("postgres", connection);
     await connection.exec(FORGET_SERVERS);
+    await connection.exec(NOTE_RESTORE);
     await client.query({ text: "commit" });
   } catch (error) {
     throw asProblem(error);

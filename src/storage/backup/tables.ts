@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { RESTORED_SINCE } from "../installation-rows.ts";
 import { MIGRATIONS_TABLE, migrateConnection } from "../migrate.ts";
 import { migrations } from "../migrations/index.ts";
 import { SqliteConnection } from "../sqlite.ts";
@@ -40,6 +41,9 @@ export async function tablesAt(migration: string): Promise<Table[]> {
 
 /** Removes the list of running servers, because none of them runs on the copy. For a database that was migrated to this version. */
 export const FORGET_SERVERS = "delete from servers";
+
+/** Has the first server that starts on the restored database note when that was (docs/adr/0171-requests-from-before-a-restore.md). */
+export const NOTE_RESTORE = `insert into installation (name, value) values ('${RESTORED_SINCE}', '') on conflict (name) do update set value = ''`;
 
 /** The tables of the migrator, which migrating creates in every database. */
 const OWN_TABLES = [MIGRATIONS_TABLE, `${MIGRATIONS_TABLE}_lock`];
