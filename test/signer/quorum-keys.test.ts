@@ -90,11 +90,11 @@ describe("quorum keys in the signer", () => {
 
     const other = generateReceiver().publicKey.toString("hex");
     const instead = { ...request, operatorEncryptKeys: [...operatorEncryptKeys.slice(1), other] };
-    await refused(instead, CREATE, parameters, /other than the activity says/);
+    await refused(instead, CREATE, parameters, /differs from what the activity says/);
     const more = { ...request, operatorEncryptKeys: [...operatorEncryptKeys, other] };
-    await refused(more, CREATE, parameters, /other than the activity says/);
-    await refused({ ...request, threshold: 3 }, CREATE, parameters, /other than the activity says/);
-    await refused(request, "ACTIVITY_TYPE_CREATE_TVC_APP", parameters, /other than the activity says/);
+    await refused(more, CREATE, parameters, /differs from what the activity says/);
+    await refused({ ...request, threshold: 3 }, CREATE, parameters, /differs from what the activity says/);
+    await refused(request, "ACTIVITY_TYPE_CREATE_TVC_APP", parameters, /differs from what the activity says/);
   });
 
   it("have a share opened for the key that the installation stated, for this manifest, and no other", async () => {
@@ -154,9 +154,9 @@ describe("quorum keys in the signer", () => {
 
     const { request, parameters } = right;
     const swapped = { ...request, encryptKey: accounts[1], signKey: accounts[0] };
-    await refused(swapped, RE_ENCRYPT, parameters, /other than the activity says/);
+    await refused(swapped, RE_ENCRYPT, parameters, /differs from what the activity says/);
     const another = { ...request, attestationDocB64: await state(mine) };
-    await refused(another, RE_ENCRYPT, parameters, /other than the activity says/);
-    await refused(request, "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", parameters, /other than the activity says/);
+    await refused(another, RE_ENCRYPT, parameters, /differs from what the activity says/);
+    await refused(request, "ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2", parameters, /differs from what the activity says/);
   });
 });
