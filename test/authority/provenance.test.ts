@@ -729,12 +729,11 @@ async function fillOrganization(
       .insertInto("root_quorum_members")
       .values({ organization_id: organizationId, user_id: ids[0] as string })
       .execute();
-    for (let from = 0; from < activities.length; from += 500) {
-      await tx
-        .insertInto("activities")
-        .values(activities.slice(from, from + 500))
-        .execute();
-    }
   });
+  // Each in a transaction of its own, as these have a deadline that a busy machine may miss with all of them.
+  for (let from = 0; from < activities.length; from += 500) {
+    const values = activities.slice(from, from + 500);
+    await database.transact(organizationId, (tx) => tx.insertInto("activities").values(values).execute());
+  }
   return ids;
 }
