@@ -38,16 +38,18 @@ function tokenOf(
   return compactToken(input, sign("sha256", Buffer.from(input), { key: privateKey, dsaEncoding: "ieee-p1363" }));
 }
 
-/** What is asked of a database with these rows. */
-function database(rows: object[]) {
+/** What is asked of a database with these rows, of an installation that was restored at this time, if ever. */
+function database(rows: object[], restoredSince?: number) {
   const asked: unknown[][] = [];
-  const all = async ({ parameters }: { parameters: unknown[] }) => {
+  const all = async ({ sql, parameters }: { sql: string; parameters: unknown[] }) => {
+    if (sql.includes('"installation"')) return restoredSince === undefined ? [] : [{ value: String(restoredSince) }];
     asked.push(parameters);
     return rows;
   };
   return { asked, read: { kind: "sqlite", all } as unknown as Reader & Transactor };
 }
-const keys = () => database([{ id: "key", curve: "CURVE_P256", public_key: publicKey, sealed_key: Buffer.alloc(0) }]);
+const key = { id: "key", curve: "CURVE_P256", public_key: publicKey, sealed_key: Buffer.alloc(0) };
+const keys = (restoredSince?: number) => database([key], restoredSince);
 
 test("a token is valid until it expires, and says what it attests", async () => {
   const { read } = keys();
@@ -65,6 +67,14 @@ test("a token is valid until it expires, and says what it attests", async () => 
   ] as const) {
     assert.equal(await openVerificationToken(read, token, NOW), undefined, what);
   }
+});
+
+test("a token from before the installation was restored is none, as its use may be forgotten", async () => {
+  const id = "01a22901-e8ba-7f11-aa2a-149edb1890eb";
+  const issuedAt = Number.parseInt(id.replace("-", "").slice(0, 12), 16);
+  const opened = (restoredSince: number) => openVerificationToken(keys(restoredSince).read, tokenOf({ id }), NOW);
+  assert.deepEqual(await opened(issuedAt), { ...claims, id });
+  assert.equal(await opened(issuedAt + 1), undefined);
 });
 
 test("a token is verified with keys that were retired up to two days ago, and of a vote with every key", async () => {
@@ -89,7 +99,7 @@ test("a token is for the organization that had it issued, and for the sub-organi
     );
   }
   await assert.rejects(requiredIn("parent", null), refused(/another organization/));
-  await assert.rejects(requiredIn("sub", "parent", "text"), refused(/not issued here, or has expired/));
+  await assert.rejects(requiredIn("sub", "parent", "text"), refused(/not issued here, has expired, or is from before/));
   await assert.rejects(requiredIn("sub", "parent", tokenOf({ exp: String(NOW) })), refused(/has expired/));
 });
 
