@@ -8,23 +8,27 @@ import { prepared } from "../storage/prepared.ts";
  * does not know what happened after the backup, so it cannot tell whether something from before this time was carried out or used up already.
  */
 export async function findRestoredSince(read: Reader): Promise<number | undefined> {
-  const [row] = await selectRestoredSince(read, {});
-  return row === undefined || row.value === "" ? undefined : Number(row.value);
+  return timeOf(await findValue(read));
 }
 
-const selectRestoredSince = prepared<Record<string, never>>()((db) =>
+const timeOf = (value: string | undefined): number | undefined => (value ? Number(value) : undefined);
+
+const selectValue = prepared<Record<string, never>>()((db) =>
   db.selectFrom("installation").select("value").where("name", "=", RESTORED_SINCE),
 );
+const findValue = async (read: Reader): Promise<string | undefined> => (await selectValue(read, {}))[0]?.value;
 
 /** The same for a starting server. If it is the first one on a restored database, it stores the time. */
-export const settleRestoredSince = (database: Pick<Database, "transact">, now: number): Promise<number | undefined> =>
-  database.transact("installation", async (tx) => {
-    const row = await tx
-      .selectFrom("installation")
-      .select("value")
-      .where("name", "=", RESTORED_SINCE)
-      .executeTakeFirst();
-    if (row?.value !== "") return row && Number(row.value);
-    await storeInstallationRow(tx, RESTORED_SINCE, String(now));
-    return now;
+export async function settleRestoredSince(
+  database: Pick<Database, "read" | "transact">,
+  now: number,
+): Promise<number | undefined> {
+  const value = await findValue(database.read);
+  if (value !== "") return timeOf(value);
+  return database.transact("installation", async (tx) => {
+    // Another server may have been first.
+    const since = (await findRestoredSince(tx)) ?? now;
+    await storeInstallationRow(tx, RESTORED_SINCE, String(since));
+    return since;
   });
+}

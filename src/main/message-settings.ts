@@ -124,21 +124,20 @@ export function messageServices(
         ? createTwilioSms(outbound, sms.account)
         : createOutboxSms(folder);
   return {
-    mailer: {
-      ...mailer,
-      async send(message) {
-        const outcome = await mailer.send(message);
-        onAttempt("mail", outcome.result);
-        return outcome;
-      },
-    },
-    sms: {
-      async send(message) {
-        const outcome = await smsSender.send(message);
-        onAttempt("sms", outcome.result);
-        return outcome;
-      },
-    },
+    mailer: { ...mailer, send: counted(mailer, (outcome) => onAttempt("mail", outcome)) },
+    sms: { send: counted(smsSender, (outcome) => onAttempt("sms", outcome)) },
     mailTemplates: createTemplates(join(dataDir, "templates")),
+  };
+}
+
+/** `send` of a sender, whose outcomes are reported. */
+function counted<Message, Outcome extends { result: string }>(
+  sender: { send(message: Message): Promise<Outcome> },
+  onOutcome: (outcome: string) => void,
+): (message: Message) => Promise<Outcome> {
+  return async (message) => {
+    const outcome = await sender.send(message);
+    onOutcome(outcome.result);
+    return outcome;
   };
 }

@@ -143,11 +143,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   if (options.clock === undefined) await agreed.start();
   const clock = options.clock ?? agreed.now;
   const { runner: runnerKind, ...tvc } = config.tvc;
-  // A host that an organization names may hold up its thread. Whom strangers may name, through an auth proxy, does not hold up webhooks; and
-  // whom the operator names, for messages and the like, waits for neither.
+  // A host that an organization names can hold up the thread that asks it. Issuers, which strangers can name, have another thread, and hosts
+  // that the operator names are asked by this one, so that they wait for neither.
   const outbound = options.outbound ?? createOutboundThread({ allowPrivateNetworks });
   const toIssuers = options.outbound ?? createOutboundThread({ allowPrivateNetworks });
-  const toNamed = options.outbound ?? createOutboundClient({ allowPrivateNetworks });
+  const toOperatorsHosts = options.outbound ?? createOutboundClient({ allowPrivateNetworks });
   const images = createImages({ outbound, plainLoopback: allowPrivateNetworks, directory: tvc.directory });
   const runner = runnerKind && new LocalRunner(tvc, logger);
   const keeper = runner && new Keeper({ ...tvc, database, runner, images, signer, clock, log: logger });
@@ -162,7 +162,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   });
   const manifests = combineManifests(capabilities);
   const registry = createRegistry(operations);
-  const messages = messageServices(config.messages, config.dataDir, toNamed, metrics.messageTried);
+  const messages = messageServices(config.messages, config.dataDir, toOperatorsHosts, metrics.messageTried);
   // With port 0, the URL is known only after listening, so others must read it when they need it.
   const info = { version, baseUrl: configuredUrl(config) };
   const services: Services = {
@@ -174,10 +174,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       clock,
       own: { issuer: () => info.baseUrl, keys: () => issuerKeySet(database.read, clock()) },
     }),
-    oauth2: createOauth2Clients({ outbound: toNamed, urls: config.oauth2Urls, clock }),
+    oauth2: createOauth2Clients({ outbound: toOperatorsHosts, urls: config.oauth2Urls, clock }),
     earn: config.earn,
-    onRamps: onRampService(config.onRamp, { outbound: toNamed, toOwnNetwork: nodeClient }, options.elapsed),
-    swaps: swapService(config.swaps, { outbound: toNamed, toOwnNetwork: nodeClient }),
+    onRamps: onRampService(config.onRamp, { outbound: toOperatorsHosts, toOwnNetwork: nodeClient }, options.elapsed),
+    swaps: swapService(config.swaps, { outbound: toOperatorsHosts, toOwnNetwork: nodeClient }),
     deployments: { ...tvc, images, runner },
     publicUrl: () => info.baseUrl,
     webhookSchedule: config.webhooks,
@@ -189,13 +189,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     rentPaid: rentPaidOf(config.chains),
     assets: createAssetBook(tokensOf(config.chains), config.prices),
     ...messages,
-    captcha: captchaOf(config.turnstile, { outbound: toNamed, toOwnNetwork: nodeClient, log: logger }),
+    captcha: captchaOf(config.turnstile, { outbound: toOperatorsHosts, toOwnNetwork: nodeClient, log: logger }),
     registry,
     planner: { makePlan: (operation, planning) => makePlan({ database, services }, operation, planning) },
     erasedTables: manifests.erasedTables,
     largeTables: manifests.largeTables,
     apart: { transact: database.transact },
   };
+  const clients = [outbound, toIssuers, toOperatorsHosts, nodeClient, messages.mailer, ...apps];
   const { leaseMs } = config.jobs;
   const audit = config.audit && new AuditStream({ settings: config.audit, database, leaseMs, clock, log: logger });
   const observer: ActivityObserver = {
@@ -392,12 +393,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
           admin: admin?.server,
           worker,
           clients: [
-            outbound,
-            toIssuers,
-            toNamed,
-            nodeClient,
-            messages.mailer,
-            ...apps,
+            ...clients,
             presence,
             agreed,
             ...(backups ? [{ close: () => backups.stop() }] : []),
@@ -424,11 +420,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await audit?.stop();
     await traces?.close();
     nodes.stop();
-    await Promise.all(
-      [outbound, toIssuers, toNamed, nodeClient, messages.mailer, presence, agreed, ...apps].map((each) =>
-        each.close(),
-      ),
-    );
+    await Promise.all([...clients, presence, agreed].map((each) => each.close()));
     await signer.close();
     await database.close();
     lock?.release();

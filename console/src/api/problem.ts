@@ -38,7 +38,7 @@ export function problemOf(error: unknown): Problem {
 
 function problemOfAnswer({ code, details, message }: ApiError): Problem {
   const text = plainMessage(message);
-  if (/restored from a backup/.test(text)) {
+  if (/`timestampMs` is from before/.test(text)) {
     return {
       message: "The service was restored from a backup after this was first sent, or this machine's clock is behind.",
       remedy: `Look under Activities whether it was done, and if not, do it again from the beginning. The server says: ${text}`,
