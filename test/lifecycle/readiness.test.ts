@@ -181,7 +181,8 @@ describe("/readyz on SQLite", () => {
     const server = await startServerProcess({ dataDir });
     const { userId } = await server.root.read("whoami");
     await untilReady(server);
-    const other = new DatabaseSync(`${dataDir}/keystead.db`);
+    // The server may be writing at this moment, which is not what is tested.
+    const other = new DatabaseSync(`${dataDir}/keystead.db`, { timeout: 30_000 });
     other.exec("begin immediate");
     let answered = false;
     const waiting = server.root.submit("update_user_name", { userId, userName: "waited" }).finally(() => {

@@ -241,7 +241,7 @@ async function checkRecord(
 /** As another process holds it that changes the organization and hangs; resolves to what lets it go. */
 async function lockOrganization(databaseUrl: string, organizationId: string): Promise<() => Promise<void>> {
   if (databaseUrl.startsWith("sqlite:")) {
-    const other = new DatabaseSync(databaseUrl.slice("sqlite:".length));
+    const other = new DatabaseSync(databaseUrl.slice("sqlite:".length), { timeout: 30_000 });
     other.exec("begin immediate");
     return async () => {
       other.exec("rollback");
