@@ -1,5 +1,5 @@
 import type { Database } from "../storage/database.ts";
-import type { Reader } from "../storage/engine.ts";
+import type { Reader, Transactor } from "../storage/engine.ts";
 import { RESTORED_SINCE, storeInstallationRow } from "../storage/installation-rows.ts";
 import { prepared } from "../storage/prepared.ts";
 
@@ -18,17 +18,20 @@ const selectValue = prepared<Record<string, never>>()((db) =>
 );
 const findValue = async (read: Reader): Promise<string | undefined> => (await selectValue(read, {}))[0]?.value;
 
-/** The same for a starting server. If it is the first one on a restored database, it stores the time. */
+/** The same for a starting server. If it is the first one on a restored database, it stores the time and records the restore. */
 export async function settleRestoredSince(
   database: Pick<Database, "read" | "transact">,
   now: number,
+  record: (tx: Transactor, now: number) => Promise<void> = async () => {},
 ): Promise<number | undefined> {
   const value = await findValue(database.read);
   if (value !== "") return timeOf(value);
   return database.transact("installation", async (tx) => {
     // Another server may have been first.
-    const since = (await findRestoredSince(tx)) ?? now;
-    await storeInstallationRow(tx, RESTORED_SINCE, String(since));
-    return since;
+    const since = await findRestoredSince(tx);
+    if (since !== undefined) return since;
+    await storeInstallationRow(tx, RESTORED_SINCE, String(now));
+    await record(tx, now);
+    return now;
   });
 }

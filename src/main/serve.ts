@@ -252,7 +252,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     const refuseWrites = () => refuseDuring(presence.maintenance);
     const engine = createEngine({
       ...{ registry, database, signer, clock, observer, services, admission },
-      restoredSince: await settleRestoredSince(database, clock()),
+      restoredSince: await settleRestoredSince(database, clock(), audit?.recordRestore.bind(audit)),
       refuseWrites,
       audit,
     });

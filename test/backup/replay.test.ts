@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { restore } from "../../src/main/backup/restore.ts";
@@ -59,9 +60,13 @@ for (const engine of engines) {
       carryFiles(source.dataDir, place.dataDir);
       const config = loadConfig({ KEYSTEAD_DATA_DIR: place.dataDir, DATABASE_URL: place.databaseUrl });
       await restore(config, { file, identity: undefined, sha256: undefined, onProgress: () => {} });
+      const audit = join(temporaryFolder(), "audit.ndjson");
       let since: string | undefined;
       for (const start of ["first", "second"]) {
-        const restored = await startTestServer(other, place);
+        const restored = await startTestServer(other, {
+          ...place,
+          audit: { file: { path: audit }, whenFull: "block" },
+        });
         const anew = restored.root;
         for (const [path, body] of [
           [TAGS, create],
@@ -83,6 +88,12 @@ for (const engine of engines) {
         await anew.result("create_user_tag", { userTagName: `afterwards, ${start}`, userIds: [] });
         await restored.close();
       }
+      const lines = readFileSync(audit, "utf8").trim().split("\n");
+      const restores = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === "restored");
+      assert.deepEqual(
+        restores.map(({ time }) => time),
+        [since],
+      );
     });
   });
 }

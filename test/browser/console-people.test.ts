@@ -112,7 +112,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       const { userId } = await addUser(root, "Ada");
       await goTo(page, "Organization");
       const quorum = page.getByRole("region", { name: "Root quorum" });
-      await quorum.getByText("1 of these decide on anything").waitFor();
+      await quorum.getByText("One user decides on anything").waitFor();
       await quorum.getByRole("button", { name: "Change" }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("combobox", { name: "Members" }).fill("Ada");

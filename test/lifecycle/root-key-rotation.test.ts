@@ -55,7 +55,9 @@ for (const engine of engines) {
     let address: string;
     let privateKeyId: string;
 
-    const run = (...args: string[]) => runKeystead(args, settingsOf({ dataDir, databaseUrl }));
+    const auditFile = join(dataDir, "audit.ndjson");
+    const settings = { KEYSTEAD_CONFIG: join(dataDir, "config.json") };
+    const run = (...args: string[]) => runKeystead(args, settingsOf({ dataDir, databaseUrl, settings }));
     const answerOf = async (...args: string[]): Promise<Json> => {
       const { code, stdout, stderr } = await run(...args);
       assert.equal(code, 0, stdout + stderr);
@@ -105,7 +107,9 @@ for (const engine of engines) {
 
     before(async () => {
       databaseUrl = await freshDatabaseUrl(engine, dataDir, MIGRATED_DATABASE);
-      servers.push(await startServerProcess({ dataDir, databaseUrl }));
+      const audit = { file: { path: auditFile }, whenFull: "block" };
+      writeFileSync(settings.KEYSTEAD_CONFIG, JSON.stringify({ audit }));
+      servers.push(await startServerProcess({ dataDir, databaseUrl, settings }));
       copyFileSync(rootKeyFile, otherFile);
       if (engine === "postgres") {
         servers.push(await startServerProcess({ dataDir: otherDir, credentialsFrom: dataDir, databaseUrl }));
@@ -165,7 +169,9 @@ for (const engine of engines) {
       };
       try {
         for (const row of ["next_root_key_id", "previous_root_key_id"]) {
-          const command = spawnKeystead(["root-key", "rotate"], { settings: settingsOf({ dataDir, databaseUrl }) });
+          const command = spawnKeystead(["root-key", "rotate"], {
+            settings: settingsOf({ dataDir, databaseUrl, settings }),
+          });
           const { exited } = command;
           let hasEnded = false;
           void exited.then(() => {
@@ -186,6 +192,17 @@ for (const engine of engines) {
       await Promise.all(load);
       assert.ok(addresses.length >= servers.length);
       await signWithAll();
+      const lines = () =>
+        readFileSync(auditFile, "utf8")
+          .split("\n")
+          .filter((line) => line.includes("root_key_rotated"));
+      await until(() => lines().length > 0, "a line in the audit stream");
+      assert.equal(lines().length, 1, "one, although the command was killed and repeated");
+      const { database } = await shown();
+      const { id, time, by, ...line } = JSON.parse(lines()[0] as string);
+      const rootKeys = { rootKeyId: database.current, previousRootKeyId: before.current };
+      assert.deepEqual(line, { event: "root_key_rotated", ...rootKeys });
+      assert.deepEqual(Object.keys(by.operator), ["user", "host"]);
     });
 
     it("is not undone when the command is repeated, which seals what was left", async () => {

@@ -80,7 +80,7 @@ function RootQuorum({ organization: { rootQuorum, users = [] } }: { organization
       }
     >
       <Text>
-        {threshold} of these decide on anything, whatever policies say:{" "}
+        {whoDecides(threshold, userIds.length)} on anything, whatever policies say:{" "}
         {userIds.map((userId, index) => (
           <span key={userId}>
             {index > 0 && ", "}
@@ -94,6 +94,11 @@ function RootQuorum({ organization: { rootQuorum, users = [] } }: { organization
       {isOpen && <ChangeQuorum threshold={threshold} userIds={userIds} users={users} onClose={() => setOpen(false)} />}
     </Section>
   );
+}
+
+function whoDecides(threshold: number, members: number): string {
+  if (threshold > 1) return `${threshold} of these decide`;
+  return members === 1 ? "One user decides" : "Any one of these decides";
 }
 
 interface ChangeQuorumProps {

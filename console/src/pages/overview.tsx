@@ -9,7 +9,7 @@ import { Answered } from "../parts/answered.tsx";
 import { CHAIN_NAMES } from "../parts/chains.ts";
 import { Page } from "../parts/page.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
-import { Copyable, Mark } from "../parts/texts.tsx";
+import { Copyable, Mark, Moment } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
 import { Charts } from "./charts.tsx";
 
@@ -63,9 +63,13 @@ export function Overview() {
               User <Copyable text={userId} label="user id" whole />
             </Group>
             <Text size="sm" c="dimmed">
-              {ownKey === undefined
-                ? "Signed in with an API key that is kept only in this tab."
-                : `Signed in with a passkey until ${new Date(ownKey.expiresAt).toLocaleTimeString()}.`}
+              {ownKey === undefined ? (
+                "Signed in with an API key that is kept only in this tab."
+              ) : (
+                <>
+                  Signed in with a passkey until <Moment at={new Date(ownKey.expiresAt).toISOString()} />.
+                </>
+              )}
             </Text>
           </Stack>
         </Card>

@@ -1,5 +1,5 @@
 import type { ActivityChange, Ballot } from "../../engine/activities/ballot.ts";
-import { operatorOf } from "../../engine/activities/operator-activities.ts";
+import { type Operator, operatorOf } from "../../engine/activities/operator-activities.ts";
 import type { ActivityStatus } from "../../engine/activities/rows.ts";
 import type { RefusedAuthentication } from "../../engine/request-audit.ts";
 import { newIdAt } from "../../kernel/ids.ts";
@@ -15,6 +15,8 @@ export const auditEvents = [
   "authentication_refused",
   "authentications_left_out",
   "activities_dropped",
+  "root_key_rotated",
+  "restored",
 ] as const;
 export type AuditEvent = (typeof auditEvents)[number];
 
@@ -79,6 +81,20 @@ export function lineOfRefusal(refusal: RefusedAuthentication, now: number): stri
   const { reason, operation, organizationId, remoteAddress: clientAddress } = refusal;
   return line("authentication_refused", now, { reason, operation, organizationId: organizationId(), clientAddress });
 }
+
+/** From now on, another root key seals the keys of all organizations. */
+export interface RootKeyRotation {
+  rootKeyId: string;
+  previousRootKeyId: string;
+  operator: Operator;
+}
+
+export function lineOfRotation({ operator, ...rootKeys }: RootKeyRotation, now: number): string {
+  return line("root_key_rotated", now, { ...rootKeys, by: { operator } });
+}
+
+/** The first server has started on a restored backup. */
+export const lineOfRestore = (now: number): string => line("restored", now, {});
 
 /** Dropped lines. */
 export interface LeftOut {

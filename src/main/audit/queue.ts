@@ -16,10 +16,16 @@ const newLines = laterInsert("audit_lines", {
   created_at: "integer",
 });
 
-export const addLine = (
-  tx: Transactor,
-  { sink, organizationId, line, now }: { sink: SinkName; organizationId: string; line: string; now: number },
-): Promise<unknown> => tx.later(newLines, { sink, organization_id: organizationId, line, created_at: now });
+export interface QueuedLine {
+  sink: SinkName;
+  organizationId: string;
+  line: string;
+  /** In milliseconds. */
+  now: number;
+}
+
+export const addLine = (tx: Transactor, { sink, organizationId, line, now }: QueuedLine): Promise<unknown> =>
+  tx.later(newLines, { sink, organization_id: organizationId, line, created_at: now });
 
 /** The next lines, in the order of delivery. */
 export const nextLines = prepared<{ sink: SinkName; limit: number }>()((db, { sink, limit }) =>

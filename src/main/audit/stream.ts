@@ -6,12 +6,13 @@ import { newId } from "../../kernel/ids.ts";
 import { AUDIT_BLOCKED_SECONDS, REFUSAL_LINES } from "../../kernel/limits.ts";
 import type { Logger } from "../../kernel/log.ts";
 import { TokenBuckets } from "../../kernel/token-buckets.ts";
+import { INSTALLATION } from "../../signer/protocol.ts";
 import type { Database } from "../../storage/database.ts";
 import type { Transactor } from "../../storage/engine.ts";
 import { FileSink } from "./file-sink.ts";
 import { HttpsSink } from "./https-sink.ts";
-import { lineOfChange, lineOfRefusal } from "./lines.ts";
-import { addLine } from "./queue.ts";
+import { lineOfChange, lineOfRefusal, lineOfRestore } from "./lines.ts";
+import { addLine, type QueuedLine } from "./queue.ts";
 import { type AuditSettings, type SinkName, sinkNamesOf } from "./settings.ts";
 import { Shipper } from "./shipper.ts";
 import type { Sink } from "./sink.ts";
@@ -28,8 +29,19 @@ export interface AuditStreamOptions {
 /** Stores a line of an activity's new status for each sink, in the transaction that stores the status. */
 export async function recordChange(tx: Transactor, sinks: readonly SinkName[], change: ActivityChange): Promise<void> {
   const { activity, now } = change;
-  const line = lineOfChange(change);
-  await Promise.all(sinks.map((sink) => addLine(tx, { sink, organizationId: activity.organizationId, line, now })));
+  await addLines(tx, sinks, { organizationId: activity.organizationId, line: lineOfChange(change), now });
+}
+
+/** Stores a line about the whole installation for each sink, in the transaction of what it reports. */
+export const recordOfInstallation = (
+  tx: Transactor,
+  sinks: readonly SinkName[],
+  line: string,
+  now: number,
+): Promise<void> => addLines(tx, sinks, { organizationId: INSTALLATION, line, now });
+
+async function addLines(tx: Transactor, sinks: readonly SinkName[], line: Omit<QueuedLine, "sink">): Promise<void> {
+  await Promise.all(sinks.map((sink) => addLine(tx, { ...line, sink })));
 }
 
 /** The audit stream of a server: records lines and delivers them to the sinks. */
@@ -78,6 +90,10 @@ export class AuditStream implements RequestAudit {
     });
     const names = others.map(({ name }) => name);
     if (names.length > 0) await recordChange(tx, names, change);
+  }
+
+  async recordRestore(tx: Transactor, now: number): Promise<void> {
+    await recordOfInstallation(tx, sinkNamesOf(this.#settings), lineOfRestore(now), now);
   }
 
   /** Above the rate limit, rejections are only counted, so that a flood of them does not displace the lines of activities. */

@@ -142,7 +142,8 @@ function channelOnDatagrams(socket: UdpSocket): Channel {
 /** RFC 5424, section 6.2.1. */
 const NOTICE = 5;
 const WARNING = 4;
-const severityOf = (event: AuditEvent): number => (event === "activity" ? NOTICE : WARNING);
+const severityOf = (event: AuditEvent): number =>
+  event === "activity" || event === "root_key_rotated" ? NOTICE : WARNING;
 
 /** PRINTUSASCII, within the length that section 6 allows. */
 const HOSTNAME =

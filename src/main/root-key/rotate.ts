@@ -12,7 +12,11 @@ import {
   SERVICE_OWNER_KEY,
   storeInstallationRow,
 } from "../../storage/installation-rows.ts";
+import { lineOfRotation } from "../audit/lines.ts";
+import { sinkNamesOf } from "../audit/settings.ts";
+import { recordOfInstallation } from "../audit/stream.ts";
 import type { Config } from "../config.ts";
+import { thisOperator } from "../operators/operator.ts";
 import { type ShownServer, untilAlive } from "../operators/servers.ts";
 import { StartProblem } from "../start-problem.ts";
 import { refuseOtherFile, requireRootKeys } from "./remembered.ts";
@@ -71,7 +75,7 @@ export async function rotateRootKey({ config, database, clock, onProgress }: Rot
         "has not opened the new root key; nothing is sealed with it yet. Copy the root key file to its machine (a server that is sealed or of an older version must be restarted), then run this command again",
       );
       await requireStill(rootKeyFile, signer, target);
-      await switchTo(database, target, old);
+      await switchTo({ config, database, clock }, target, old);
     }
     await signer.sealWith(target);
     await all.require(
@@ -105,7 +109,11 @@ async function requireStill(file: string, signer: SignerProcess, rootKeyId: stri
   );
 }
 
-async function switchTo(database: Database, target: string, old: string): Promise<void> {
+async function switchTo(
+  { config, database, clock }: Omit<Rotation, "onProgress">,
+  target: string,
+  old: string,
+): Promise<void> {
   await database.transact(SCOPE, async (tx) => {
     const { current } = await requireRootKeys(tx);
     if (current !== old) throw new StartProblem("another command is rotating the root key; run this one again");
@@ -115,6 +123,9 @@ async function switchTo(database: Database, target: string, old: string): Promis
     await storeInstallationRow(tx, PREVIOUS_ROOT_KEY_ID, old);
     await storeInstallationRow(tx, ROOT_KEY_ID, target);
     await storeInstallationRow(tx, NEXT_ROOT_KEY_ID, undefined);
+    const rotation = { rootKeyId: target, previousRootKeyId: old, operator: thisOperator() };
+    const now = clock();
+    await recordOfInstallation(tx, config.audit ? sinkNamesOf(config.audit) : [], lineOfRotation(rotation, now), now);
   });
 }
 
