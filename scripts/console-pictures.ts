@@ -66,7 +66,7 @@ try {
       await goTo(page, "Policies");
       await page.getByRole("link", { name: "Two make wallets" }).click();
       await openedPage(page, "Two make wallets");
-      await page.getByRole("combobox", { name: "Use an earlier one" }).click();
+      await page.getByRole("combobox", { name: "Start from an earlier activity" }).click();
       await page
         .getByRole("option", { name: /^Create wallet/ })
         .first()

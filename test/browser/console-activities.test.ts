@@ -108,6 +108,7 @@ storiesOn("postgres", "activities in the console", (stage) => {
       await page.reload();
       await signInWithText(page, credentialsOf(root));
       await why(ofQuorum, "No policy was asked, because policies do not apply to this kind of activity");
+      await page.getByRole("region", { name: "What it does" }).getByText("user “Ada”").waitFor();
       await why(alone, "No policy was asked: when it was voted on, the organization had none");
     }));
 
@@ -174,7 +175,7 @@ storiesOn("postgres", "activities in the console", (stage) => {
       await why.getByText(/The condition does not hold/).waitFor();
       await page.getByRole("cell", { name: /^API key / }).waitFor();
       await root.result("delete_users", { userIds: [userId] });
-      await page.getByRole("cell", { name: /^A login that is over, or a key that was deleted/ }).waitFor();
+      await page.getByRole("cell", { name: /^A session that has ended, or a deleted key/ }).waitFor();
     }));
 
   it("counts as untold what the server cannot tell of many that wait", () =>
@@ -202,7 +203,7 @@ storiesOn("postgres", "activities in the console", (stage) => {
       }
       await page.getByRole("button", { name: "Sign out" }).click();
       await signInWithText(page, credentialsOf(other.client));
-      await page.getByText(/Of [0-9]+ more that wait, your policies take too much work/).waitFor();
+      await page.getByText(/[0-9]+ more are waiting. Your policies take too much work/).waitFor();
       const pages = page.getByRole("navigation", { name: "Pages" });
       await pages.getByText(/[0-9]+ or more wait for you/).waitFor();
     }));

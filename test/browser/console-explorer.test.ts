@@ -25,7 +25,7 @@ storiesOn("sqlite", "the explorer of the console", (stage) => {
       await page.getByRole("combobox", { name: "Operation" }).fill("create_wallet");
       await page.getByRole("option", { name: "create_wallet", exact: true }).click();
       const form = page.getByRole("region", { name: "Form" });
-      await form.getByRole("button", { name: "Begin empty" }).click();
+      await form.getByRole("button", { name: "Clear" }).click();
       const name = form.getByRole("textbox", { name: "walletName" });
       await form.getByText("This is required.").waitFor();
       await name.fill("Of a form");
@@ -146,7 +146,7 @@ storiesOn("sqlite", "the explorer of the console", (stage) => {
   it("sends any request of the API, from the example of its documentation", () =>
     stage.tell(async ({ page, root }) => {
       await goTo(page, "API");
-      await page.getByRole("button", { name: "Ask" }).click();
+      await page.getByRole("button", { name: "Send" }).click();
       await page
         .getByLabel("Answer")
         .getByText((await root.read("whoami")).userId)

@@ -132,7 +132,7 @@ storiesOn("sqlite", "hostile words in the console", (stage) => {
         await goTo(page, "Sign-in");
         await page.getByRole("cell", { name: /^<img src=x/ }).waitFor();
         await page.getByRole("textbox", { name: "Email address" }).fill("ada@example.com");
-        await page.getByRole("button", { name: "Look" }).click();
+        await page.getByRole("button", { name: "Show events" }).click();
         await assertText("what became of mail");
         for (const path of [
           `users/${userId}`,

@@ -313,7 +313,7 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
       await typeAt(operation, "create_user_tag");
       await choose(page, "create_user_tag");
       const form = page.getByRole("region", { name: "Form" });
-      await pressAt(form.getByRole("button", { name: "Begin empty" }));
+      await pressAt(form.getByRole("button", { name: "Clear" }));
       await typeAt(form.getByRole("textbox", { name: "userTagName" }), "Told");
       const submit = button(page, "Submit");
       await pressAt(submit);
@@ -325,7 +325,7 @@ storiesOn("sqlite", "the console by the keyboard alone", (stage) => {
       );
       await typeAt(operation, "list_activities", "Shift+Tab");
       await choose(page, "list_activities");
-      await pressAt(form.getByRole("button", { name: "Begin empty" }));
+      await pressAt(form.getByRole("button", { name: "Clear" }));
       // What is added has the focus, as the button that added it is gone; and the button has it when that is taken away again.
       const add = form.getByRole("button", { name: "Add paginationOptions" });
       await pressAt(add);

@@ -181,7 +181,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await page.evaluate(() => document.styleSheets[0]?.insertRule("main tr[data-index] { height: 50000px; }"));
       await goTo(page, "Sub-organizations");
       await page.getByRole("region", { name: "Sub-organizations, table" }).waitFor();
-      const goOn = page.getByRole("button", { name: "Go on from here" });
+      const goOn = page.getByRole("button", { name: "Continue from here" });
       await scrollToNextPage(page);
       await goOn.waitFor();
       await page.getByText("200 are listed, and there are more.").waitFor();
@@ -193,7 +193,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
       await page.getByRole("link", { name: "Filler 0", exact: true }).waitFor();
       await page.evaluate(() => scrollTo(0, 0));
-      await page.getByRole("button", { name: "Begin again" }).click();
+      await page.getByRole("button", { name: "Start again" }).click();
       await page.getByRole("link", { name: "Filler 249", exact: true }).waitFor();
     }));
 });

@@ -68,7 +68,7 @@ storiesOn("sqlite", "policies in the console", (stage) => {
       const outcome = page.getByRole("status", { name: "Outcome" });
       await condition.fill("activity.resource == 'WALLET'");
       await consensus.fill("approvers.count() >= 2");
-      await page.getByRole("combobox", { name: "Use an earlier one" }).click();
+      await page.getByRole("combobox", { name: "Start from an earlier activity" }).click();
       await page.getByRole("option", { name: /^Create wallet, / }).click();
       await page.getByText('"Wanted"').waitFor();
       await simulate.click();
@@ -91,7 +91,7 @@ storiesOn("sqlite", "policies in the console", (stage) => {
       const { policyId } = await root.result("create_policy", policy);
       await page.goto(`${stage.url}/#/policies/${policyId}`);
       await openedPage(page, policy.policyName);
-      await page.getByRole("combobox", { name: "Use an earlier one" }).click();
+      await page.getByRole("combobox", { name: "Start from an earlier activity" }).click();
       await page.getByRole("option", { name: /^Create wallet, / }).click();
       await simulate.click();
       await outcome.getByText("With the saved policies, the outcome would be the same.").waitFor();
@@ -122,6 +122,9 @@ storiesOn("sqlite", "policies in the console", (stage) => {
       assert.deepEqual([saved.notes, saved.consensus], ["as agreed", "approvers.count() >= 3"]);
       await notes.fill("");
       assert.equal((await save()).notes, "");
+      const { userId, username } = await root.read("whoami");
+      await page.getByRole("textbox", { name: "Consensus" }).fill(`approvers.any(user, user.id == '${userId}')`);
+      await page.getByText(`${userId} is the user “${username}”`).waitFor();
     }));
 
   it("warns before a change that leaves nobody but the root quorum", () =>

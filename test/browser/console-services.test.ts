@@ -33,10 +33,10 @@ storiesOn(
     it("shows how people sign in, and what products there are", () =>
       stage.tell(async ({ page, root }) => {
         await goTo(page, "Sign-in");
-        await page.getByText("It has never been enabled.").waitFor();
+        await page.getByText("It has not been enabled yet.").waitFor();
         await page.getByText("There are none. X and Discord need one").waitFor();
         await page.getByRole("textbox", { name: "Email address" }).fill("ada@example.com");
-        await page.getByRole("button", { name: "Look" }).click();
+        await page.getByRole("button", { name: "Show events" }).click();
         await page.getByText("There are no events of mails to this address.").waitFor();
         await goTo(page, "Products");
         for (const text of ["No vaults are enabled.", "There are no providers.", "There are no apps."]) {
@@ -337,7 +337,7 @@ storiesOn(
         const charts = page.getByRole("region", { name: "The last 30 days" });
         await charts.getByRole("img", { name: /^Activities, from .* at most [0-9]+ on a day/ }).waitFor();
         await charts.getByText(/Completed: [0-9]+/).waitFor();
-        await charts.getByText("None on these days.").first().waitFor();
+        await charts.getByText("None in this period.").first().waitFor();
         await charts.getByText("Activities as a table").click();
         await charts.getByRole("row", { name: /^[0-9]{4}-[0-9]{2}-[0-9]{2} [1-9]/ }).waitFor();
         await assertAccessible(page, "Overview with charts");

@@ -43,7 +43,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       await page.getByRole("button", { name: "New wallet" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill(HOSTILE);
       await page.getByRole("button", { name: "Create wallet" }).click();
-      await page.getByText("The wallet is made.").waitFor();
+      await page.getByText("The wallet was created.").waitFor();
       await page.keyboard.press("Escape");
       await goTo(page, "Overview");
       const firstSteps = page.getByRole("region", { name: "First steps" });
@@ -317,7 +317,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
         .waitFor();
       await assertAccessible(page, "A Bitcoin transaction in words");
       await show(Array.from({ length: 53 }, () => ({ address: to, amount: 100_000n })));
-      await words.getByText("Sends 0.003 tBTC to 3 more outputs that are not told here.").waitFor();
+      await words.getByText("Sends 0.003 tBTC to 3 more outputs that are not shown here.").waitFor();
     }));
 
   it("says in words what a Tron transaction would do that is to be signed", () =>
@@ -349,7 +349,7 @@ storiesOn("postgres", "wallets in the console", (stage) => {
       await words.getByTitle("TEGohFQcLwnFSUr4oHeF6PBYV3w8YaeAwY").waitFor();
       await assertAccessible(page, "A Tron transaction in words");
       await show("WithdrawBalanceContract");
-      await words.getByText("Does what is not told in words here: WithdrawBalanceContract.").waitFor();
+      await words.getByText("Does something that cannot be put into words here: WithdrawBalanceContract.").waitFor();
     }));
 
   it("says in words what a payload is that is to be signed", () =>

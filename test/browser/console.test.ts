@@ -141,7 +141,7 @@ storiesOn("sqlite", "the console", (stage) => {
         await until(() => signer.state === "ready");
       }
       await page.getByRole("button", { name: "Create wallet" }).click();
-      await page.getByText("The wallet is made.").waitFor();
+      await page.getByText("The wallet was created.").waitFor();
     }));
 
   it("asks once more for what the answer of was lost, and does nothing twice", () =>

@@ -1,4 +1,4 @@
-import { Button, Code, Group, List, Stack, Text } from "@mantine/core";
+import { Button, Code, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
@@ -8,6 +8,7 @@ import { useAnswer } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
 import { AskedWords } from "../parts/asked-words.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { type Explanation, Explanations } from "../parts/explanations.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { useTell } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
@@ -17,7 +18,7 @@ import { Section } from "../parts/section.tsx";
 import { TableRow } from "../parts/table-row.tsx";
 import { Copyable, Moment, Name, StatusMark, typeWords, When } from "../parts/texts.tsx";
 import { useSession } from "../session/context.tsx";
-import { A_POLICY_THAT_IS_GONE, Evaluations, usePolicyNames } from "./evaluations.tsx";
+import { Evaluations } from "./evaluations.tsx";
 import { Shortfall } from "./shortfall.tsx";
 
 /** One activity: what it is about, who voted, what policies came to, and what is missing. */
@@ -68,7 +69,7 @@ function Shown({ activity }: { activity: ShownActivity }) {
         <Facts value={intentOf(activity)} />
       </Section>
       {Object.keys(resultOf(activity)).length > 0 && (
-        <Section title="What came of it">
+        <Section title="Result">
           <Facts value={resultOf(activity)} />
         </Section>
       )}
@@ -82,32 +83,20 @@ function Shown({ activity }: { activity: ShownActivity }) {
   );
 }
 
-interface Explanation {
+interface Detail {
   "@type"?: string;
   remedy?: string;
-  explanations?: { policyId: string; text: string }[];
+  explanations?: Explanation[];
 }
 
 /** Why it was denied or failed, in the server's own words. */
 function Failure({ failure: { message = "", details = [] } }: { failure: Schemas["Failure"] }) {
-  const names = usePolicyNames();
-  const explained = (details as Explanation[]).find(({ explanations }) => explanations !== undefined);
+  const explained = (details as Detail[]).find(({ explanations }) => explanations !== undefined);
   return (
     <Section title="Why it was not done">
       <Text className="name">{message}</Text>
       {explained?.remedy && !message.includes(explained.remedy) && <Text>{explained.remedy}</Text>}
-      {(explained?.explanations ?? []).length > 0 && (
-        <List size="sm">
-          {explained?.explanations?.map(({ policyId, text }) => (
-            <List.Item key={policyId} className="name">
-              <Link to="/policies/$policyId" params={{ policyId }}>
-                <Name>{names.get(policyId) ?? A_POLICY_THAT_IS_GONE}</Name>
-              </Link>
-              : {text}
-            </List.Item>
-          ))}
-        </List>
-      )}
+      {explained?.explanations && <Explanations of={explained.explanations} />}
     </Section>
   );
 }
@@ -125,7 +114,7 @@ function Credential({ of: { user, publicKey } }: { of: Schemas["Vote"] }) {
   if (passkey) return <Name>{`Passkey ${passkey.authenticatorName}`}</Name>;
   return (
     <>
-      A login that is over, or a key that was deleted: <Copyable text={publicKey} label="public key" />
+      A session that has ended, or a deleted key: <Copyable text={publicKey} label="public key" />
     </>
   );
 }

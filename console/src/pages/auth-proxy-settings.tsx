@@ -162,13 +162,13 @@ const groups: { title: string; settings: Setting[] }[] = [
       {
         path: "smsCustomizationParams.template",
         label: "Text message",
-        description: "It holds {{.OtpCode}}.",
+        description: "It must contain {{.OtpCode}}.",
         kind: { as: "text", isLong: true, placeholder: "the built-in words" },
       },
     ],
   },
   {
-    title: "What a wallet kit shows",
+    title: "Shown by wallet kits",
     settings: [
       {
         path: "walletKitSettings.enabledSocialProviders",
@@ -260,8 +260,8 @@ export function AuthProxySettings() {
               <State config={config} />
             ) : (
               <Text c="dimmed">
-                People sign up and sign in to your app through it, without a backend of yours. It has never been
-                enabled.
+                People sign up and sign in to your app through it, without a backend of yours. It has not been enabled
+                yet.
               </Text>
             )}
             <Power isOn={config?.enabled ?? false} />

@@ -4,6 +4,7 @@ import { intentOf } from "../api/activities.ts";
 import type { AnswerOf, Schemas, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
 import { Answered } from "../parts/answered.tsx";
+import { PolicyLink, usePolicyNames } from "../parts/explanations.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { Name } from "../parts/texts.tsx";
 
@@ -12,21 +13,13 @@ type Outcome = NonNullable<Schemas["RecordedEvaluation"]["outcome"]>;
 const SENTENCES: Record<Outcome, string> = {
   OUTCOME_ALLOW: "allowed it",
   OUTCOME_DENY_EXPLICIT: "denied it",
-  OUTCOME_DENY_IMPLICIT: "did not speak for it",
+  OUTCOME_DENY_IMPLICIT: "did not allow it",
   OUTCOME_REQUIRES_CONSENSUS: "would allow it with more approvals",
   OUTCOME_REJECTED: "was rejected by a vote",
   OUTCOME_ERROR: "could not be evaluated",
-  OUTCOME_REQUIRES_AUTHENTICATORS: "takes credentials that were not shown",
+  OUTCOME_REQUIRES_AUTHENTICATORS: "would allow it with further credentials",
   OUTCOME_TIME_INACTIVE: "was not active at that time",
 };
-
-export const A_POLICY_THAT_IS_GONE = "A deleted policy";
-
-/** What the organization's policies are called, by their ids. */
-export function usePolicyNames(): ReadonlyMap<string, string> {
-  const { policies = [] } = useAnswer("list_policies", {}).data ?? {};
-  return new Map(policies.map(({ policyId, policyName }) => [policyId, policyName]));
-}
 
 /** What each policy came to when a vote was given, a sentence each. */
 export function Evaluations({ activity }: { activity: ShownActivity }) {
@@ -98,14 +91,12 @@ function OfVote({ evaluated: { policyEvaluations }, voter, names }: OfVoteProps)
       <Text size="sm" c="dimmed">
         When <Name>{voter ?? "somebody"}</Name> voted:
       </Text>
-      {policyEvaluations.length === 0 && <Text size="sm">there was no policy to ask.</Text>}
+      {policyEvaluations.length === 0 && <Text size="sm">there was no policy.</Text>}
       <List size="sm">
         {policyEvaluations.map(({ policyId = "", outcome }) => (
           <List.Item key={policyId}>
-            <Link to="/policies/$policyId" params={{ policyId }}>
-              <Name>{names.get(policyId) ?? A_POLICY_THAT_IS_GONE}</Name>
-            </Link>{" "}
-            {outcome === undefined ? "came to nothing" : SENTENCES[outcome]}.
+            <PolicyLink policyId={policyId} names={names} />{" "}
+            {outcome === undefined ? "had no outcome" : SENTENCES[outcome]}.
           </List.Item>
         ))}
       </List>

@@ -109,10 +109,10 @@ function Operation({ path, documented, components }: OperationProps) {
           add={
             <Group gap="xs">
               <Button variant="default" size="compact-sm" onClick={() => setText(written(startOf(schema, components)))}>
-                Begin empty
+                Clear
               </Button>
               <Button variant="default" size="compact-sm" onClick={() => setText(written(exampleOf(path, documented)))}>
-                Begin with the example
+                Use the example
               </Button>
             </Group>
           }
@@ -142,7 +142,7 @@ function Operation({ path, documented, components }: OperationProps) {
       </SimpleGrid>
       <Group>
         <Button loading={call.isPending} disabled={fields === undefined} onClick={() => call.mutate(fields ?? {})}>
-          {isQuery(path) ? "Ask" : "Submit"}
+          {isQuery(path) ? "Send" : "Submit"}
         </Button>
         {!isQuery(path) && <Text size="sm">This is an activity: it will be carried out.</Text>}
       </Group>

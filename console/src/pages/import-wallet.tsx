@@ -35,7 +35,7 @@ export function ImportWallet({ onClose }: { onClose: () => void }) {
           <Link to="/wallets/$walletId" params={{ walletId }}>
             Open it
           </Link>
-          . Other copies of its phrase still serve.
+          . Other copies of its phrase still work.
         </Made>
       )}
     >

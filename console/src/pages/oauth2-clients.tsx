@@ -140,7 +140,7 @@ function DeleteClient({ credential, onClose }: { credential: Credential; onClose
     <DeleteDialog
       kind="OAuth 2.0 client"
       name={clientId}
-      warning={`Nobody can sign in at ${PROVIDERS[provider]} by it any more; tokens that were issued are good until they expire.`}
+      warning={`Nobody can sign in with ${PROVIDERS[provider]} through it any more; tokens that were issued remain valid until they expire.`}
       undo="It can be added again with its secret, under another ID."
       mutation={remove}
       parameters={{ oauth2CredentialId }}

@@ -161,7 +161,7 @@ function ProviderDialog({ title, act, before, submit, onClose, children }: Provi
     >
       <Text size="sm">
         The secret keys are encrypted for the signer in this browser, and cleared once they are stored. They are never
-        shown them again.
+        shown again.
       </Text>
       <Select
         label="Provider"

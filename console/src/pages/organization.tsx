@@ -123,8 +123,8 @@ function ChangeQuorum({ threshold: now, userIds: members, users, onClose }: Chan
       onClose={onClose}
     >
       <Text size="sm">
-        Enough of these can do anything, and change who they are. Whoever is left out has only what policies allow; only
-        those who are in it can take this back.
+        Together, enough of these can do anything, including a change of the root quorum. Everybody else can do only
+        what policies allow. Only the new members can undo this.
       </Text>
       <MultiSelect
         label="Members"

@@ -37,12 +37,12 @@ export function Overview() {
           )}
         </Answered>
       </Section>
-      <Section title="Lately">
+      <Section title="Recent activities">
         <Answered to={recent}>
           {({ pages }) => (
             <ActivityTable
               activities={(pages[0]?.activities ?? []).slice(0, RECENT)}
-              caption="Lately"
+              caption="Recent activities"
               empty="Nothing has happened yet."
             />
           )}
@@ -93,8 +93,8 @@ function Untold({ count, hasMore }: { count: number; hasMore: boolean }) {
   return (
     <Text size="sm" role="status">
       {count > 0 &&
-        `Of ${count} more that wait, your policies take too much work to tell here whether your vote counts; each one's own page tells it. `}
-      {hasMore && "More wait than the newest hundred, which were looked at. "}
+        `${count} more are waiting. Your policies take too much work to determine here whether your vote on them counts; their own pages say so. `}
+      {hasMore && "Only the newest hundred that are waiting were checked. "}
       <Link to="/activities" search={{ statuses: [...WAITING_STATUSES] }}>
         See all that are waiting
       </Link>

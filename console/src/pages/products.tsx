@@ -100,7 +100,7 @@ function DeploymentsOf({ app: { id: appId, liveDeploymentId } }: { app: Schemas[
           tvcDeployments.length === 0 ? (
             <Text c="dimmed">It has no deployments. Create one with create_tvc_deployment.</Text>
           ) : (
-            <ScrollTable caption="Deployments" head={["Deployment", "Image", "State", "Ready", "Made"]}>
+            <ScrollTable caption="Deployments" head={["Deployment", "Image", "State", "Ready", "Created"]}>
               {tvcDeployments.map((deployment) => {
                 const run = runs.get(deployment.id);
                 const { color, words, reason } = stateOf(deployment, run, liveDeploymentId);

@@ -39,7 +39,7 @@ function EmailEvents() {
             miw={280}
           />
           <Button type="submit" variant="default" disabled={!typed.includes("@")}>
-            Look
+            Show events
           </Button>
         </Group>
       </form>

@@ -1,6 +1,5 @@
 import { Button, Card, Code, List, MultiSelect, Select, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { type SyntheticEvent, useEffect, useMemo, useState } from "react";
 import { intentOf, submitterIdOf, useActivities } from "../api/activities.ts";
 import type { AnswerOf, RequestOf } from "../api/api.ts";
@@ -8,12 +7,12 @@ import { parametersToBegin } from "../api/documented.ts";
 import { useAnswer, useOpenApi } from "../api/hooks.ts";
 import { ACTIVITY_TYPES } from "../api/operations.gen.ts";
 import { byWordsOrConstant, typeOption } from "../parts/activity-types.ts";
+import { PolicyLink, usePolicyNames } from "../parts/explanations.tsx";
 import { JsonField, jsonObjectOf } from "../parts/json-field.tsx";
 import { ProblemNote } from "../parts/problem-note.tsx";
-import { Mark, Name, typeWords } from "../parts/texts.tsx";
+import { Mark, momentWords, typeWords } from "../parts/texts.tsx";
 import { userOptions } from "../parts/user-options.ts";
 import { useSession } from "../session/context.tsx";
-import { usePolicyNames } from "./evaluations.tsx";
 
 type Simulated = AnswerOf<"simulate_policy">;
 export type DraftPolicy = NonNullable<RequestOf<"simulate_policy">["draftPolicy"]>;
@@ -81,11 +80,11 @@ export function TryOut({ activityId, draft, isUnsound = false }: TryOutProps) {
       <form onSubmit={submit}>
         <Stack>
           <Select
-            label="Use an earlier one"
-            placeholder="Choose, or type one below"
+            label="Start from an earlier activity"
+            placeholder="Choose one, or fill in the fields below"
             data={activities.map((activity) => ({
               value: activity.id,
-              label: `${typeWords(activity.type)}, ${activity.id}`,
+              label: `${typeWords(activity.type)}, ${momentWords(activity.createdAt)}, ${activity.id}`,
             }))}
             value={takenId ?? null}
             onChange={(id) => id !== null && setTakenId(id)}
@@ -197,9 +196,7 @@ function Outcome({ answer: { outcome, rootQuorum, policyEvaluations, warnings },
               {policyId === triedId ? (
                 <strong>This policy, as it is here</strong>
               ) : (
-                <Link to="/policies/$policyId" params={{ policyId }}>
-                  <Name>{names.get(policyId) ?? policyId}</Name>
-                </Link>
+                <PolicyLink policyId={policyId} names={names} />
               )}
               : {explanation}
             </List.Item>

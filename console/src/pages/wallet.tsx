@@ -65,7 +65,7 @@ export function Wallet() {
               Id <Copyable text={walletId} label="wallet id" />
             </Group>
             <Text c="dimmed">
-              {imported ? "Imported" : "Made"} <When at={createdAt} />,{" "}
+              {imported ? "Imported" : "Created"} <When at={createdAt} />,{" "}
               {exported ? "exported at least once" : "never exported"}.
             </Text>
           </Stack>

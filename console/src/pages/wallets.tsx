@@ -94,7 +94,7 @@ function NewWallet({ onClose }: { onClose: () => void }) {
       onClose={onClose}
       done={({ walletId, addresses }) => (
         <Made addresses={addresses}>
-          The wallet is made.{" "}
+          The wallet was created.{" "}
           <Link to="/wallets/$walletId" params={{ walletId }}>
             Open it
           </Link>{" "}

@@ -68,7 +68,7 @@ function signingSentences({
     return sentences.map(({ key, words }) => ({ key: `${index} ${key}`, words }));
   });
   const left = texts.length - MAX_PAYLOADS_TOLD;
-  return left > 0 ? [...told, { key: "left", words: `Signs ${left} more payloads that are not told here.` }] : told;
+  return left > 0 ? [...told, { key: "left", words: `Signs ${left} more payloads that are not shown here.` }] : told;
 }
 
 function callSentences(intent: Partial<Sending>): Sentence[] {
@@ -136,7 +136,7 @@ function tempoSentences(hex: string): Sentence[] | undefined {
     ...toldOf(
       calls,
       (call) => <OneCall {...call} caip2={`eip155:${chainId}`} />,
-      ({ length }) => `Makes ${length} more calls that are not told here.`,
+      ({ length }) => `Makes ${length} more calls that are not shown here.`,
     ),
     ...authorizationsCarried(authorizations),
     ...(permitsKey
@@ -170,7 +170,7 @@ function boundSentence(side: "after" | "before", seconds: string): Sentence[] {
   if (seconds === "0") return [];
   const isDate = BigInt(seconds) <= MAX_SECONDS;
   const moment = isDate ? new Date(Number(seconds) * 1000).toLocaleString() : `${seconds} seconds since 1970`;
-  return [{ key: side, words: `Is good ${side} ${moment}.` }];
+  return [{ key: side, words: `Is valid ${side} ${moment}.` }];
 }
 
 function bitcoinSentences(hex: string, signWith: string): Sentence[] {
@@ -185,7 +185,7 @@ function bitcoinSentences(hex: string, signWith: string): Sentence[] {
     ...toldOf(
       outputs,
       (output) => <OneOutput output={output} address={addressOf(output, network ?? "MAINNET")} unit={unit} />,
-      (others) => `Sends ${words(sumOf(others))} to ${others.length} more outputs that are not told here.`,
+      (others) => `Sends ${words(sumOf(others))} to ${others.length} more outputs that are not shown here.`,
     ),
     {
       key: "fee",
@@ -263,7 +263,9 @@ function OneTronContract({ of: { kind, transfer, call } }: { of: TronTransaction
   }
   if (!call) {
     return (
-      <Text component="span">Does what is not told in words here: {kind}. Do not approve what you cannot read.</Text>
+      <Text component="span">
+        Does something that cannot be put into words here: {kind}. Do not approve what you cannot read.
+      </Text>
     );
   }
   const { contract, value, data, tokenValue, token } = call;
@@ -297,7 +299,7 @@ function solanaSentences(hex: string, caip2: string | undefined): Sentence[] {
     ...toldOf(
       instructions,
       (instruction) => <OneInstruction instruction={instruction} />,
-      ({ length }) => `Does ${length} more things that are not told here.`,
+      ({ length }) => `Does ${length} more things that are not shown here.`,
     ),
     {
       key: "fee",
@@ -367,7 +369,7 @@ function OneCall({ to, value, data, caip2 }: Called) {
   if (to === undefined) {
     return (
       <Text component="span">
-        Makes a contract with {amountWords(value, native)} on {where}.
+        Creates a contract with {amountWords(value, native)} on {where}.
       </Text>
     );
   }

@@ -42,7 +42,7 @@ export function DayChart({ title, days, counts, label, colors = {} }: DayChartPr
         {title}
       </Title>
       {series.length === 0 ? (
-        <Text c="dimmed">None on these days.</Text>
+        <Text c="dimmed">None in this period.</Text>
       ) : (
         <>
           <Bars title={title} figures={figures} series={series} />

@@ -82,8 +82,8 @@ export function ExportSecret({ name, kind, secretName, warning, ask, open, onClo
             <>
               <NotYet activity={exporting.data.waits} />
               <Text size="sm">
-                The key for it is lost when this dialog closes: once somebody has approved an export, nobody can open
-                what comes of this one. Export with the SDK where approvals are needed.
+                The key for it is lost when this dialog closes: if the export has to be approved first, nobody can open
+                its result. In that case, export with the SDK.
               </Text>
             </>
           )}
@@ -117,7 +117,7 @@ function Secret({ name, secret, onOver }: { name: string; secret: string; onOver
       <Code block className="bytes" tabIndex={0} aria-label={name}>
         {secret}
       </Code>
-      <Text size="sm">Write it down; it goes in {left} seconds, and when this dialog is closed.</Text>
+      <Text size="sm">Write it down; it disappears in {left} seconds, and when this dialog is closed.</Text>
     </>
   );
 }

@@ -1,5 +1,6 @@
 import { Text } from "@mantine/core";
 import { bytesOfHex } from "../bytes.ts";
+import { NamedIds } from "./named-ids.tsx";
 import { Copyable, CopyText, Name } from "./texts.tsx";
 
 /** Any JSON, for reading: names as words, long values that can be copied. Everything is text, whatever it looks like. */
@@ -14,6 +15,9 @@ export function Facts({ value }: { value: Record<string, unknown> }) {
     </dl>
   );
 }
+
+/** Fields whose IDs are those of users and user tags, or that are expressions about them. */
+const ABOUT_USERS = /user|approver|tags|consensus|condition/i;
 
 const Fact = ({ name, value }: { name: string; value: unknown }) => (
   <>
@@ -50,6 +54,15 @@ function textOfHex(hex: string): string | undefined {
 }
 
 function Value({ name, value }: { name: string; value: unknown }) {
+  return (
+    <>
+      <Written name={name} value={value} />
+      {typeof value === "string" && ABOUT_USERS.test(name) && <NamedIds text={value} />}
+    </>
+  );
+}
+
+function Written({ name, value }: { name: string; value: unknown }) {
   if (Array.isArray(value)) return <Values name={name} values={value} />;
   if (typeof value === "object" && value !== null) return <Facts value={value as Record<string, unknown>} />;
   if (typeof value === "boolean") return value ? "yes" : "no";

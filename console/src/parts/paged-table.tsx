@@ -86,7 +86,7 @@ const FromFurtherDown = ({ beginAgain }: { beginAgain: () => void }) => (
   <Group>
     <Text size="sm">What is shown above is left out.</Text>
     <Button size="xs" variant="default" onClick={beginAgain}>
-      Begin again
+      Start again
     </Button>
   </Group>
 );
@@ -105,9 +105,9 @@ function Full({ count, goOnFromHere }: { count: number; goOnFromHere: () => void
   };
   return (
     <Group role="status">
-      <Text>{count.toLocaleString()} are listed, and there are more. The list can go on without these.</Text>
+      <Text>{count.toLocaleString()} are listed, and there are more. The list can continue without them.</Text>
       <Button variant="default" onClick={goOn}>
-        Go on from here
+        Continue from here
       </Button>
     </Group>
   );

@@ -1,7 +1,8 @@
-import { Alert, Button, Group, List, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { use } from "react";
 import { problemOf } from "../api/problem.ts";
 import { SessionContext } from "../session/context.tsx";
+import { Explanations } from "./explanations.tsx";
 
 /** What went wrong, and what helps. */
 export function ProblemNote({ error, retry }: { error: unknown; retry?: () => void }) {
@@ -16,15 +17,7 @@ export function ProblemNote({ error, retry }: { error: unknown; retry?: () => vo
     >
       <Stack gap="xs">
         {remedy && <Text size="sm">{remedy}</Text>}
-        {explanations.length > 0 && (
-          <List size="sm">
-            {explanations.map(({ policyId, text }) => (
-              <List.Item key={policyId} className="name">
-                {text}
-              </List.Item>
-            ))}
-          </List>
-        )}
+        {explanations.length > 0 && <Explanations of={explanations} />}
         <Group>
           {retry && !isSignedOut && (
             <Button size="xs" variant="default" onClick={retry}>

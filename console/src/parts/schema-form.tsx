@@ -236,7 +236,7 @@ function Items(props: FieldProps) {
           </Stack>
         ))}
         {items.length > MAX_FORM_ITEMS && (
-          <Text size="sm">{items.length - MAX_FORM_ITEMS} more of them stand in the JSON.</Text>
+          <Text size="sm">{items.length - MAX_FORM_ITEMS} more of them are in the JSON.</Text>
         )}
         {problem !== undefined && <Wrong>{problem}</Wrong>}
         {items.length < Math.min(maxItems, MAX_FORM_ITEMS) && (

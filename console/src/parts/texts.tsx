@@ -88,10 +88,13 @@ export function When({ at }: { at: string | Schemas["Timestamp"] }) {
 
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
-/** When exactly, in the reader's zone, and how long ago that is: where there is room for both. */
+/** When exactly, in the reader's zone. */
+export const momentWords = (at: string | Schemas["Timestamp"]): string => whole.format(dateOf(at));
+
+/** The same, and how long ago that is: where there is room for both. */
 export const Moment = ({ at }: { at: string | Schemas["Timestamp"] }) => (
   <>
-    {whole.format(dateOf(at))} (<When at={at} />)
+    {momentWords(at)} (<When at={at} />)
   </>
 );
 

@@ -6,6 +6,7 @@ import { EditorState } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, keymap, placeholder } from "@codemirror/view";
 import { Button, Group, Input, Stack } from "@mantine/core";
 import { useEffect, useId, useRef } from "react";
+import { NamedIds } from "../parts/named-ids.tsx";
 import { styleNonce } from "../style-nonce.ts";
 import { completionsOf, diagnosticsOf, formatted, policyHighlighting, policyLanguage, type Scope } from "./language.ts";
 
@@ -59,6 +60,7 @@ export function ExpressionField({ label, description, scope, value, onChange }: 
       <Input.Description id={`${id}-description`}>{description}</Input.Description>
       <div ref={place} className="expression" />
       {/* The editor shows it to a pointer alone. */}
+      <NamedIds text={value} />
       <Input.Error id={`${id}-error`}>{diagnosticsOf(value, scope)[0]?.message}</Input.Error>
     </Stack>
   );
@@ -79,6 +81,6 @@ const extensionsFor = (scope: Scope, label: string, id: string, onChange: (text:
   syntaxHighlighting(policyHighlighting),
   autocompletion({ override: [completionsOf(scope)] }),
   linter((editor) => diagnosticsOf(editor.state.doc.toString(), scope), { delay: LINT_DELAY_MS }),
-  placeholder("holds always"),
+  placeholder("always"),
   keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
 ];

@@ -1,0 +1,37 @@
+import { List } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useAnswer } from "../api/hooks.ts";
+import { Name } from "./texts.tsx";
+
+/** Why a policy came to its outcome, as the server says. */
+export interface Explanation {
+  policyId: string;
+  text: string;
+}
+
+/** The names of the organization's policies, by their IDs. */
+export function usePolicyNames(): ReadonlyMap<string, string> {
+  const { policies = [] } = useAnswer("list_policies", {}).data ?? {};
+  return new Map(policies.map(({ policyId, policyName }) => [policyId, policyName]));
+}
+
+/** The name of a policy, as a link to its page. */
+export const PolicyLink = ({ policyId, names }: { policyId: string; names: ReadonlyMap<string, string> }) => (
+  <Link to="/policies/$policyId" params={{ policyId }}>
+    <Name>{names.get(policyId) ?? "A deleted policy"}</Name>
+  </Link>
+);
+
+/** Each policy with its explanation. */
+export function Explanations({ of }: { of: readonly Explanation[] }) {
+  const names = usePolicyNames();
+  return (
+    <List size="sm">
+      {of.map(({ policyId, text }) => (
+        <List.Item key={policyId} className="name">
+          <PolicyLink policyId={policyId} names={names} />: {text}
+        </List.Item>
+      ))}
+    </List>
+  );
+}
