@@ -105,6 +105,8 @@ for (const engine of engines) {
   });
 }
 
+const away = { error: { code: -32_000, message: "away" } };
+
 describe("what was on its way at the time of the backup", () => {
   let node: EvmNode & { stop: () => Promise<void> };
   let front: RpcNode;
@@ -117,54 +119,58 @@ describe("what was on its way at the time of the backup", () => {
     await node.stop();
   });
 
-  /** Nodes lose the first version of each transaction. */
-  function loseFirstVersions(): void {
-    const lost = new Set<unknown>();
-    front.when("eth_sendRawTransaction", ({ params: [bytes] }) => {
-      if (lost.size === 0) lost.add(bytes);
-      return lost.has(bytes) ? { result: keccak256(bytes as `0x${string}`) } : "pass on";
-    });
-  }
-
   it("pays nobody twice, neither what was signed only then nor what was signed again with a higher fee", async () => {
     const source = await newPlace("sqlite");
     const chains = { [TEST_CHAIN]: { rpcUrls: [front.url] } };
     const server = await startTestServer("sqlite", { ...source, chains });
     const { root } = server;
-    const [waiting, stuck] = (await newEvmWallet(root, node, 2)).addresses as [string, string];
-    const [first, second] = [newAddress(), newAddress()];
-    const pay = async (from: string, to: string): Promise<string> => {
+    const { addresses } = await newEvmWallet(root, node, 3);
+    const [waiting, stuck, pruned] = addresses.map((address) => address.toLowerCase()) as [string, string, string];
+    const targets = [newAddress(), newAddress(), newAddress()] as const;
+    const pay = async (from: string, to: string, client = root): Promise<string> => {
       const payment = { from, caip2: TEST_CHAIN, calls: [{ to, value: "1" }] };
-      return (await root.result("eth_send_transaction", payment)).sendTransactionStatusId;
+      return (await client.result("eth_send_transaction", payment)).sendTransactionStatusId;
     };
-    front.when("eth_getTransactionCount", ({ params: [account] }) =>
-      account === waiting.toLowerCase() ? { error: { code: -32_000, message: "away" } } : "pass on",
-    );
-    const unsigned = await pay(waiting, first);
-    loseFirstVersions();
-    const signed = await pay(stuck, second);
-    await front.waitFor("eth_sendRawTransaction");
+    front.when("eth_getTransactionCount", ({ params: [account] }) => (account === waiting ? away : "pass on"));
+    const unsigned = await pay(waiting, targets[0]);
+    // The chain gets only what is signed after the backup.
+    const lost = new Set<unknown>();
+    let isBackedUp = false;
+    front.when("eth_sendRawTransaction", ({ params: [bytes] }) => {
+      if (!isBackedUp) lost.add(bytes);
+      return lost.has(bytes) ? { result: keccak256(bytes as `0x${string}`) } : "pass on";
+    });
+    const raised = [await pay(stuck, targets[1]), await pay(pruned, targets[2])] as const;
+    for (const id of raised) await sendStatus(root, id, ["BROADCASTING"]);
     const file = await backUp(source);
+    isBackedUp = true;
 
     front.when("eth_getTransactionCount", "pass on");
     await includedHash(root, unsigned);
+    const paid = () => Promise.all(targets.map((target) => balanceOf(node, target)));
     await until(async () => {
       await node.call("anvil_mine", "0x1");
-      return (await balanceOf(node, second)) === 1n;
-    }, "the fee to be raised");
-    const hash = await includedHash(root, signed);
+      return (await paid()).every((wei) => wei === 1n);
+    }, "the fees to be raised");
+    const hash = await includedHash(root, raised[0]);
     await server.close();
 
+    // Most nodes do not have the states of accounts at old blocks.
+    const oldest = Number(await node.call("eth_blockNumber"));
+    front.when("eth_getTransactionCount", ({ params: [account, block] }) =>
+      account === pruned && Number(block) < oldest ? away : "pass on",
+    );
+    await node.call("anvil_mine", "0xc");
     const restored = await startTestServer("postgres", { ...(await restoreInto("postgres", source, file)), chains });
-    const { txStatus, error } = await sendStatus(restored.root, unsigned);
-    assert.equal(txStatus, "FAILED");
-    assert.match(error.message, /before this service was restored from a backup, and may have been sent before that/);
-    assert.equal(await includedHash(restored.root, signed), hash);
-    assert.deepEqual([await balanceOf(node, first), await balanceOf(node, second)], [1n, 1n]);
-    // From then on, both accounts pay.
-    const payment = { from: stuck, caip2: TEST_CHAIN, calls: [{ to: second, value: "1" }] };
-    const { sendTransactionStatusId } = await restored.root.result("eth_send_transaction", payment);
-    await includedHash(restored.root, sendTransactionStatusId);
+    for (const id of [unsigned, raised[1]]) {
+      const { txStatus, error } = await sendStatus(restored.root, id);
+      assert.equal(txStatus, "FAILED");
+      assert.match(error.message, /before this service was restored from a backup, and may have been sent before that/);
+    }
+    assert.equal(await includedHash(restored.root, raised[0]), hash);
+    assert.deepEqual(await paid(), [1n, 1n, 1n]);
+    for (const from of [waiting, stuck, pruned])
+      await includedHash(restored.root, await pay(from, newAddress(), restored.root));
     await restored.close();
   });
 });

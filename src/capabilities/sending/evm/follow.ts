@@ -318,16 +318,38 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   const range = { from: Math.max(0, takenAtBlock - BLOCKS_BEFORE), to: newest };
   const other = await transactionWithNonce(evm, caip2, { address: from, nonce }, range).catch(unlessAway);
   if (other && hashes.includes(other.hash)) return false;
-  if (other && isSameCall(one, other) && (await isFromBeforeRestore(read, one))) {
-    await adopt(follower, one, other.hash);
-    return false;
-  }
+  if (await isFromBeforeRestore(read, one)) return settleUnknown(follower, one, other, newest);
   // If a node may have ours, require a proof that no reorganization can undo, because that could free the nonce again.
   if (mayBeOut && (!other || newest - other.blockNumber < SETTLED_BLOCKS)) return false;
   // One URL often has several nodes behind it: a transaction that one rejected and does not know may be in that block through another.
   if (!mayBeOut && !other && newest - takenAtBlock < SETTLED_BLOCKS) return false;
   const taker = other ? `another transaction of the account, ${other.hash}, took` : "the account has used";
   await loseNonce(follower, one, `${taker} the nonce ${nonce}`);
+  return true;
+}
+
+/**
+ * Handles a transaction from before a restore whose nonce another has used: the version of it with another fee that the restored database does
+ * not know, or a different one. It gets no other nonce, because it may have had one already.
+ *
+ * @param other undefined if no node has the account's states of that time
+ */
+async function settleUnknown(
+  follower: Follower,
+  one: SentTransaction,
+  other: MinedTransaction | undefined,
+  newest: number,
+): Promise<boolean> {
+  const { evm, payload } = follower;
+  if (other && isSameCall(one, other)) {
+    await adopt(follower, one, other.hash);
+    return false;
+  }
+  const settled = Math.max(0, newest - SETTLED_BLOCKS);
+  const count = await transactionCount(evm, payload.caip2, payload.from, settled).catch(unlessAway);
+  if (count === undefined || count <= requireSigned(one).nonce) return false;
+  // Like one that nodes rejected, it is looked for further: a node that is behind may have shown no receipt.
+  await endAs(follower, one, { to: "FAILED", error: { message: ACCEPTED_BEFORE_RESTORE } }, { isRefused: true });
   return true;
 }
 
