@@ -3,6 +3,7 @@ import { EQUAL_ACTIVITIES_MS, MAX_EQUAL_ACTIVITIES } from "../kernel/limits.ts";
 import type { Reader } from "../storage/engine.ts";
 import { type ActivityRecord, findActivityByFingerprint } from "./activities/rows.ts";
 import type { ActivityOperation, ActivityVersion, Registry } from "./operations.ts";
+import { findRestoredSince } from "./restored.ts";
 
 /** Activities that the server submits to itself, for a user whose requests it can stamp. They pass the same checks as any request. */
 
@@ -97,6 +98,8 @@ export async function timeOfRepeated<Result>(
     return { time: now, isKnown: false };
   };
   const began = now - (now % EQUAL_ACTIVITIES_MS);
-  const before = await firstFrom(began - EQUAL_ACTIVITIES_MS);
-  return before.isKnown ? before.time : (await firstFrom(began)).time;
+  // Nothing from before a restore is accepted.
+  const earliest = (await findRestoredSince(read)) ?? 0;
+  const before = await firstFrom(Math.max(began - EQUAL_ACTIVITIES_MS, earliest));
+  return before.isKnown ? before.time : (await firstFrom(Math.max(began, earliest))).time;
 }

@@ -236,7 +236,7 @@ export async function transactionWithNonce(
   chain: EvmChain,
   { address, nonce }: { address: string; nonce: number },
   { from, to }: { from: number; to: number },
-): Promise<{ hash: string; blockNumber: number } | undefined> {
+): Promise<(MinedTransaction & { blockNumber: number }) | undefined> {
   let [before, after] = [from, to];
   if ((await transactionCount(nodes, chain, address, before)) > nonce) return undefined;
   if ((await transactionCount(nodes, chain, address, after)) <= nonce) return undefined;
@@ -245,18 +245,27 @@ export async function transactionWithNonce(
     if ((await transactionCount(nodes, chain, address, middle)) > nonce) after = middle;
     else before = middle;
   }
-  const hash = await hashInBlock(nodes, chain, after, { address, nonce });
-  return hash === undefined ? undefined : { hash, blockNumber: after };
+  const mined = await transactionInBlock(nodes, chain, after, { address, nonce });
+  return mined && { ...mined, blockNumber: after };
 }
 
-const hashInBlock = (
+/** A transaction in a block. Members that the node does not report are undefined. */
+export interface MinedTransaction {
+  hash: string;
+  to: string | undefined;
+  value: bigint | undefined;
+  /** In 0x hex. */
+  data: string | undefined;
+}
+
+const transactionInBlock = (
   nodes: EvmNodes,
   chain: EvmChain,
   blockNumber: number,
   { address, nonce }: { address: string; nonce: number },
-): Promise<string | undefined> =>
+): Promise<MinedTransaction | undefined> =>
   nodes
-    .call<{ hash?: string }>(chain, {
+    .call<{ mined?: MinedTransaction }>(chain, {
       method: "eth_getBlockByNumber",
       params: [quantity(BigInt(blockNumber)), true],
       maxAnswerBytes: MAX_BLOCK_ANSWER_BYTES,
@@ -267,11 +276,14 @@ const hashInBlock = (
         const found = transactions.find(
           (one) => addressIn(memberOf(one, "from")) === address && numberOf(memberOf(one, "nonce")) === nonce,
         );
-        const hash = hashIn(memberOf(found, "hash"));
-        return hash === undefined ? {} : { hash };
+        const { hash: sentHash, to, value, input } = membersOf(found);
+        const hash = hashIn(sentHash);
+        if (hash === undefined) return {};
+        const data = typeof input === "string" ? input.toLowerCase() : undefined;
+        return { mined: { hash, to: addressIn(to), value: quantityOf(value), data } };
       },
     })
-    .then(({ hash }) => hash);
+    .then(({ mined }) => mined);
 
 const overrides = (codes: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(codes).map(([address, code]) => [address, { code }]));

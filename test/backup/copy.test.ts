@@ -12,6 +12,7 @@ import { RESTORE_LOCK, tablesInPostgres } from "../../src/storage/backup/load.ts
 import { openSnapshot } from "../../src/storage/backup/snapshot.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { openInspection } from "../../src/storage/inspection.ts";
+import { RESTORED_SINCE } from "../../src/storage/installation-rows.ts";
 import { areLong } from "../support/long-tests.ts";
 import { dumpOf, linesOf, newPlace, type Place, refuses, runIn, runWell } from "../support/place.ts";
 import { populate } from "../support/populated.ts";
@@ -246,21 +247,34 @@ for (const engine of engines) {
 }
 
 for (const engine of engines) {
-  it(`a copy of ${engine} that a server runs on says so, and that of one whose server has ended does not`, async () => {
+  it(`a copy of ${engine} that a server runs on says so and counts as restored, unlike that of one whose server has ended`, async () => {
     const source = await newPlace(engine);
     const server = await startServerProcess(source);
-    const warned = async () =>
-      (await runIn(source, ...copyInto(source, await newPlace("sqlite")))).stderr.match(
-        /.*the copy will not contain/,
-      )?.[0];
+    let place: Place;
+    const warned = async () => {
+      place = await newPlace("sqlite");
+      return (await runIn(source, ...copyInto(source, place))).stderr.match(/.*the copy will not contain/)?.[0];
+    };
+    const isRestored = async () => {
+      const database = openDatabase({ url: place.databaseUrl });
+      const rows = await database.read
+        .selectFrom("installation")
+        .where("name", "=", RESTORED_SINCE)
+        .select("value")
+        .execute();
+      await database.close();
+      return rows.length > 0;
+    };
     try {
       // It says that it is there a moment after it has begun to.
       await until(async () => (await warned()) !== undefined, "the copy warns");
       assert.match((await warned()) ?? "", /^keystead: a server is running on the source/);
+      assert.ok(await isRestored());
     } finally {
       await server.end("SIGTERM");
     }
     assert.equal(await warned(), undefined);
+    assert.ok(!(await isRestored()));
   });
 }
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { before, it } from "node:test";
 import { promisify } from "node:util";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
+import { NOTE_RESTORE } from "../../src/storage/backup/tables.ts";
 import { freshDatabaseUrl } from "../support/server.ts";
 import { KEYSTEAD, settingsOf, startServerProcess, temporaryFolder } from "../support/server-process.ts";
 
@@ -63,6 +64,11 @@ it("the guide brings an installation to another machine, and to the other engine
   const moved = await startServerProcess({ dataDir: data, databaseUrl });
   assert.equal((await moved.root.read("whoami")).organizationId, organizationId);
   await moved.end("SIGTERM");
+});
+
+it("the guide marks a database that was restored by other means as a restore does", () => {
+  const [, sql = ""] = /^```sql\n([\s\S]*?);\n```/m.exec(guide) ?? [];
+  assert.equal(sql, NOTE_RESTORE);
 });
 
 it("the guide lists what was done after a backup", {

@@ -44,7 +44,8 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
     if (/^(sqlite:.+|postgres(ql)?:\/\/.+)$/.test(url)) continue;
     throw new StartProblem(`${option} must be sqlite:<file> or postgres://…`);
   }
-  const sourceLock = lockSource(from, warn);
+  const { lock: sourceLock, isServed } = lockSource(from);
+  if (isServed) warn(`a server is running on the source: ${RUNNING}`);
   let targetLock: ServerLock | undefined;
   try {
     // If both databases are in one folder, it is locked already; the existing target database determines whether the copy resumes.
@@ -54,8 +55,8 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
       throw problemOf("--from", error);
     });
     try {
-      if (snapshot.kind === "postgres") await warnOfServers(snapshot, warn);
-      return await copySnapshot(snapshot, to, { onProgress, warn });
+      const hasServers = snapshot.kind === "postgres" ? await warnOfServers(snapshot, warn) : isServed;
+      return await copySnapshot(snapshot, { to, hasServers }, { onProgress, warn });
     } finally {
       await snapshot.close();
     }
@@ -67,7 +68,7 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
 
 async function copySnapshot(
   snapshot: Snapshot,
-  to: string,
+  { to, hasServers }: { to: string; hasServers: boolean },
   { onProgress, warn }: Pick<CopyOptions, "onProgress" | "warn">,
 ): Promise<Copied> {
   const target = await CopyTarget.open(to, snapshot).catch((error: unknown) => {
@@ -76,7 +77,8 @@ async function copySnapshot(
   try {
     if (target.begun !== undefined) warn(`continuing the copy that was last run at ${target.begun}`);
     const kept = await copyRows(snapshot, target, onProgress);
-    await target.finish();
+    // What servers do after the snapshot is not known to the target, just as what was done after a backup is not known to a restored database.
+    await target.finish({ isRestore: hasServers });
     const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
     // In a new target, the kept rows are those that migrations inserted.
     return { schema: snapshot.schema, rows, kept: target.begun === undefined ? 0 : kept };
@@ -114,30 +116,31 @@ function folderOf(url: string): string | undefined {
   return existsSync(folder) ? realpathSync(folder) : folder;
 }
 
-const RUNNING = "the copy will not contain what it writes from now on";
+const RUNNING = "the copy will not contain what it writes from now on, and is treated like a restored backup";
 
 /** Only an estimate: servers that have not registered in the database yet are missing, and recently killed ones are included. */
-async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) => void): Promise<void> {
+async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) => void): Promise<boolean> {
   // Databases of early versions have no such table.
-  if (!counts.servers) return;
-  const servers = await reader.all("select host, pid, seen_at from servers order by seen_at desc limit 1");
-  for (const [host, pid, seenAt] of servers) {
-    if (isAlive(Number(seenAt), Date.now()))
-      warn(
-        `a server is running on the source, or was within the last ${SERVER_ALIVE_MS / 1000} seconds, as process ${pid} on ${host}: ${RUNNING}`,
-      );
-  }
+  if (!counts.servers) return false;
+  const [newest] = await reader.all("select host, pid, seen_at from servers order by seen_at desc limit 1");
+  if (!newest) return false;
+  const [host, pid, seenAt] = newest;
+  if (!isAlive(Number(seenAt), Date.now())) return false;
+  warn(
+    `a server is running on the source, or was within the last ${SERVER_ALIVE_MS / 1000} seconds, as process ${pid} on ${host}: ${RUNNING}`,
+  );
+  return true;
 }
 
-/** Prevents servers from starting on a SQLite source while the copy runs. */
-function lockSource(from: string, warn: (text: string) => void): ServerLock | undefined {
+/** Prevents servers from starting on a SQLite source while the copy runs, unless one runs there already. */
+function lockSource(from: string): { lock?: ServerLock; isServed: boolean } {
   const file = sqliteFileOf(from);
-  if (file === undefined) return undefined;
+  if (file === undefined) return { isServed: false };
   try {
     const since = new Date().toISOString();
-    return ServerLock.take(dirname(file), { command: "copy", pid: process.pid, host: hostname(), since });
+    const lock = ServerLock.take(dirname(file), { command: "copy", pid: process.pid, host: hostname(), since });
+    return { lock, isServed: false };
   } catch (error) {
-    if (error instanceof FolderInUse) warn(`a server is running on the source: ${RUNNING}`);
-    return undefined;
+    return { isServed: error instanceof FolderInUse };
   }
 }

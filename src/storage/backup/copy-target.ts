@@ -25,7 +25,7 @@ import {
   sqliteWriter,
 } from "./row-writer.ts";
 import { connectForLong, IDLE_LIMIT, type Snapshot } from "./snapshot.ts";
-import { FORGET_SERVERS } from "./tables.ts";
+import { FORGET_SERVERS, NOTE_RESTORE } from "./tables.ts";
 
 /** Another copy into the same target took over from this one, or finished it. */
 export class Overtaken extends BackupProblem {}
@@ -87,9 +87,10 @@ export class CopyTarget {
   /**
    * Checks the references, migrates the tables to this version, and removes the mark.
    *
+   * @param isRestore whether the source may have been used after it was read
    * @throws BackupProblem, Overtaken
    */
-  async finish(): Promise<void> {
+  async finish({ isRestore = false } = {}): Promise<void> {
     const { kind, connection, exec, beforeEnd, atEnd } = this.#session;
     await beforeEnd();
     await this.#transaction(async () => {
@@ -98,6 +99,7 @@ export class CopyTarget {
       await exec(`delete from ${MIGRATIONS_TABLE} where name = '${UNFINISHED_COPY}'`);
       await migrateConnection(kind, connection);
       await exec(FORGET_SERVERS);
+      if (isRestore) await exec(NOTE_RESTORE);
     });
   }
 

@@ -4,12 +4,14 @@ import { type EvmChain, evmChains } from "../../../chains/evm/networks.ts";
 import { parseSignedTransaction } from "../../../chains/evm/signed-transaction.ts";
 import { OneOf } from "../../../engine/fields.ts";
 import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
+import { ACCEPTED_BEFORE_RESTORE, findRestoredSince } from "../../../engine/restored.ts";
 import { fail, KeysteadError } from "../../../kernel/errors.ts";
 import { newId } from "../../../kernel/ids.ts";
 import { MAX_BROADCAST_REFUSALS, MAX_STRANGERS_WAITING, SETTLED_BLOCKS } from "../../../kernel/limits.ts";
 import { broadcast } from "../../../nodes/evm-broadcast.ts";
 import {
   feeQuote,
+  type MinedTransaction,
   newestBlock,
   type Receipt,
   receiptOf,
@@ -35,6 +37,7 @@ import {
 } from "../../sponsoring/store.ts";
 import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
+import { noteOwner } from "../own-transactions.ts";
 import {
   findOpenSends,
   type Move,
@@ -79,6 +82,9 @@ import {
  *
  * A transaction gets another nonce only if no block can include it with its current one. Either another transaction with that nonce was found in
  * a block; or nodes have always rejected it, a later block used the nonce, and no node knows the transaction in any block since.
+ *
+ * After a restore, the database does not know what was signed after its backup. A transaction from before is therefore sent with the nonce that it
+ * has, which the chain takes only once, but gets no nonce: it may have been sent with one already.
  */
 
 /** The shortest pause between two rounds, ... */
@@ -312,6 +318,7 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   const range = { from: Math.max(0, takenAtBlock - BLOCKS_BEFORE), to: newest };
   const other = await transactionWithNonce(evm, caip2, { address: from, nonce }, range).catch(unlessAway);
   if (other && hashes.includes(other.hash)) return false;
+  if (await isFromBeforeRestore(read, one)) return settleUnknown(follower, one, other, newest);
   // If a node may have ours, require a proof that no reorganization can undo, because that could free the nonce again.
   if (mayBeOut && (!other || newest - other.blockNumber < SETTLED_BLOCKS)) return false;
   // One URL often has several nodes behind it: a transaction that one rejected and does not know may be in that block through another.
@@ -319,6 +326,51 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   const taker = other ? `another transaction of the account, ${other.hash}, took` : "the account has used";
   await loseNonce(follower, one, `${taker} the nonce ${nonce}`);
   return true;
+}
+
+/**
+ * Handles a transaction from before a restore whose nonce another has used: the version of it with another fee that the restored database does
+ * not know, or a different one. It gets no other nonce, because it may have had one already.
+ *
+ * @param other undefined if no node has the account's states of that time
+ */
+async function settleUnknown(
+  follower: Follower,
+  one: SentTransaction,
+  other: MinedTransaction | undefined,
+  newest: number,
+): Promise<boolean> {
+  const { evm, payload } = follower;
+  if (other && isSameCall(one, other)) {
+    await adopt(follower, one, other.hash);
+    return false;
+  }
+  const settled = Math.max(0, newest - SETTLED_BLOCKS);
+  const count = await transactionCount(evm, payload.caip2, payload.from, settled).catch(unlessAway);
+  if (count === undefined || count <= requireSigned(one).nonce) return false;
+  // Like one that nodes rejected, it is looked for further: a node that is behind may have shown no receipt.
+  await endAs(follower, one, { to: "FAILED", error: { message: ACCEPTED_BEFORE_RESTORE } }, { isRefused: true });
+  return true;
+}
+
+/** Whether two transactions differ only in their fees. */
+function isSameCall({ signedTransaction }: SentTransaction, { to, value, data }: MinedTransaction): boolean {
+  const { transaction } = parseSignedTransaction(signedTransaction, "signedTransaction");
+  return to === transaction.to?.toLowerCase() && value === transaction.value && data === transaction.data.toLowerCase();
+}
+
+/** Whether it may have been signed again, or sent, in what a restore has lost. */
+async function isFromBeforeRestore(read: Reader, { createdAt }: SentTransaction): Promise<boolean> {
+  return createdAt < ((await findRestoredSince(read)) ?? 0);
+}
+
+/** Adds a version of a transaction that was signed with a higher fee, of which a restored database does not know. */
+async function adopt({ payload, database, clock }: Follower, one: SentTransaction, transactionHash: string) {
+  const signed = requireSigned(one);
+  const progress = progressOf(one, { ...signed, olderHashes: [transactionHash, ...signed.olderHashes] });
+  await database.transact(laneOf(payload), async (tx) => {
+    if (await noteGiven(tx, one, progress, clock())) await noteOwner(tx, { ...one, transactionHash });
+  });
 }
 
 /** Releases the nonce of a transaction that no block can include, so that it gets another; ends it if the caller named the nonce. */
@@ -582,6 +634,7 @@ async function signOne(
     const { plan } = decided;
     const problem =
       plan.revert ??
+      (await problemOfRestore(read, one)) ??
       problemOfTime(plan, clock()) ??
       problemOfNonce(plan, count, taken) ??
       (await problemBefore(read, one));
@@ -688,6 +741,9 @@ async function deployStation(follower: Follower, one: SentTransaction, station: 
   });
   return "later";
 }
+
+const problemOfRestore = async (read: Reader, one: SentTransaction): Promise<TxError | undefined> =>
+  (await isFromBeforeRestore(read, one)) ? { message: ACCEPTED_BEFORE_RESTORE } : undefined;
 
 /** The error of a transaction whose predecessor in the same activity failed. */
 async function problemBefore(read: Reader, one: SentTransaction): Promise<TxError | undefined> {
