@@ -13,7 +13,7 @@ import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
 import { type Contract, contractAt, deployContract, newCaller } from "../support/deployed-contracts.ts";
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newAddress, newEvmWallet } from "../support/evm-sender.ts";
-import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
+import { type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.ts";
 import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { runKeystead } from "../support/server-process.ts";
 import { nodesFor, richSponsor } from "../support/sponsor.ts";
@@ -436,6 +436,40 @@ for (const engine of oneEngine("sqlite")) {
         before + 1,
         "as it is enough",
       );
+    });
+
+    it("deposits what was asked for before another deposit whose approval is signed already, and that one too", async () => {
+      const { wrapperAddress } = await deployed({ clientFeeBps: "550" });
+      const parameters = { wrapperAddress, signWith: await newDepositor(), chainCaip2: EARN_CHAIN };
+      const [PLAN, SEND] = ["eth_estimateGas", "eth_sendRawTransaction"];
+      let plan = () => {};
+      const isLetGo = new Promise<void>((resolve) => {
+        plan = resolve;
+      });
+      front.when(PLAN, async (): Promise<RpcReply> => {
+        front.when(PLAN, "pass on");
+        await isLetGo;
+        return "pass on";
+      });
+      const plans = front.count(PLAN);
+      const earlier = root.result("earn_deposit", { ...parameters, assets: String(2n * UNIT) });
+      await front.waitFor(PLAN, plans + 1);
+      // Its approval is signed and refused once, so the deposit itself is signed in a later round.
+      front.when(SEND, () => {
+        front.when(SEND, "pass on");
+        front.when(LOOK, AWAY);
+        return { error: { code: -32_000, message: "txpool is full" } };
+      });
+      const sent = front.count(SEND);
+      const later = await root.result("earn_deposit", { ...parameters, assets: String(3n * UNIT) });
+      await front.waitFor(SEND, sent + 1);
+      plan();
+      const both = [await earlier, later];
+      front.when(LOOK, "pass on");
+      for (const ids of both) {
+        const status = await earnEnded(root, "get_earn_deposit_status", ids);
+        assert.equal(status.status, "COMPLETED", JSON.stringify(status));
+      }
     });
 
     it("deposits again what a withdrawal of all brings that is not on its way yet", async () => {
