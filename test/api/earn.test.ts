@@ -13,7 +13,7 @@ import { assertSameDump, dumpDatabase } from "../support/database-dump.ts";
 import { type Contract, contractAt, deployContract, newCaller } from "../support/deployed-contracts.ts";
 import { type EarnWorld, earnEnded, newEarnWorld } from "../support/earn.ts";
 import { newAddress, newEvmWallet } from "../support/evm-sender.ts";
-import { type RpcNode, startRpcNode } from "../support/rpc-node.ts";
+import { type RpcCall, type RpcNode, type RpcReply, startRpcNode } from "../support/rpc-node.ts";
 import { oneEngine, startTestServer, type TestServer } from "../support/server.ts";
 import { runKeystead } from "../support/server-process.ts";
 import { nodesFor, richSponsor } from "../support/sponsor.ts";
@@ -21,6 +21,19 @@ import { until } from "../support/until.ts";
 import { addSubOrganization } from "../support/world.ts";
 
 const UNIT = 1_000_000n;
+
+/** Calls that a node passes on only when they are let go; `begun` resolves when one waits. */
+function held(isHeld: (call: RpcCall) => boolean) {
+  const [begun, letGo] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const reply = async (call: RpcCall): Promise<RpcReply> => {
+    if (isHeld(call)) {
+      begun.resolve();
+      await letGo.promise;
+    }
+    return "pass on";
+  };
+  return { reply, begun: begun.promise, letGo: () => letGo.resolve() };
+}
 
 for (const engine of oneEngine("sqlite")) {
   describe(`earn (${engine})`, () => {
@@ -436,6 +449,58 @@ for (const engine of oneEngine("sqlite")) {
         before + 1,
         "as it is enough",
       );
+    });
+
+    it("deposits what was asked for before another deposit whose approval is signed already, and that one too", async () => {
+      const { wrapperAddress } = await deployed({ clientFeeBps: "550" });
+      const parameters = { wrapperAddress, signWith: await newDepositor(), chainCaip2: EARN_CHAIN };
+      const [PLAN, SEND] = ["eth_estimateGas", "eth_sendRawTransaction"];
+      const planning = held(() => true);
+      front.when(PLAN, planning.reply);
+      const earlier = root.result("earn_deposit", { ...parameters, assets: String(2n * UNIT) });
+      await planning.begun;
+      front.when(PLAN, "pass on");
+      // Its approval is signed and refused once, so the deposit itself is signed in a later round.
+      front.when(SEND, () => {
+        front.when(SEND, "pass on");
+        front.when(LOOK, AWAY);
+        return { error: { code: -32_000, message: "txpool is full" } };
+      });
+      const sent = front.count(SEND);
+      const later = await root.result("earn_deposit", { ...parameters, assets: String(3n * UNIT) });
+      await front.waitFor(SEND, sent + 1);
+      planning.letGo();
+      const both = [await earlier, later];
+      front.when(LOOK, "pass on");
+      for (const ids of both) {
+        const status = await earnEnded(root, "get_earn_deposit_status", ids);
+        assert.equal(status.status, "COMPLETED", JSON.stringify(status));
+      }
+    });
+
+    it("counts a deposit that was asked for before a withdrawal of all, and is in a block after what that left was read", async () => {
+      const { wrapperAddress } = await deployed({ clientFeeBps: "560" });
+      const depositor = await newDepositor();
+      const parameters = { wrapperAddress, signWith: depositor, chainCaip2: EARN_CHAIN };
+      assert.equal((await deposit(root, { ...parameters, assets: String(9n * UNIT) })).status, "COMPLETED");
+      const [PLAN, READ] = ["eth_estimateGas", "eth_call"];
+      const [planning, reading] = [held(() => true), held(({ params }) => /^0x[0-9a-f]+$/.test(String(params[1])))];
+      front.when(PLAN, planning.reply);
+      const earlier = root.result("earn_deposit", { ...parameters, assets: String(5n * UNIT) });
+      await planning.begun;
+      front.when(PLAN, "pass on");
+      front.when(READ, reading.reply);
+      const all = await root.result("earn_withdraw", { ...parameters, amountValue: "MAX" });
+      await reading.begun;
+      planning.letGo();
+      const counted = await earnEnded(root, "get_earn_deposit_status", await earlier);
+      reading.letGo();
+      front.when(READ, "pass on");
+      const withdrawn = await earnEnded(root, "get_earn_withdraw_status", all);
+      assert.deepEqual([counted.status, withdrawn.status], ["COMPLETED", "COMPLETED"]);
+      const [position] = (await positions(root, depositor)) as [Json];
+      assertWithin(BigInt(position.totalDeposited), 5n * UNIT, 2n);
+      assert.equal(position.totalWithdrawn, "0");
     });
 
     it("deposits again what a withdrawal of all brings that is not on its way yet", async () => {

@@ -454,6 +454,22 @@ onOneEngine("sqlite", "swaps", (server) => {
       }
     });
 
+    it("have one wallet made for them by many requests at once", async () => {
+      const client = await newClient();
+      const atOnce = Array.from({ length: 4 }, () => client.submit("upsert_swap_config", { feeBps: "50" }));
+      const answers = await Promise.all(atOnce);
+      const made = answers.filter(({ status }) => status === 200);
+      const receivers = made.map(({ body }) => body.activity.result.upsertSwapConfigResult.feeReceiverWalletAddress);
+      assert.equal(new Set(receivers).size, 1, JSON.stringify(answers));
+      assert.equal((await client.read("list_wallets")).wallets.length, 1);
+      for (const { status, body } of answers.filter((answer) => !made.includes(answer))) {
+        assert.equal(status, 409, JSON.stringify(body));
+        assert.match(body.message, /send this one again/);
+      }
+      const { feeReceiverWalletAddress } = await client.result("upsert_swap_config", { feeBps: "60" });
+      assert.equal(feeReceiverWalletAddress, receivers[0]);
+    });
+
     it("are claimed by the receiver's signature, and not where there are none", async () => {
       const client = await newClient();
       const relay = await relayOfTests();

@@ -18,7 +18,7 @@ import {
   type EarnRequest,
   endRequest,
   FOLLOW_EARN_REQUEST,
-  findBookedAfter,
+  findBookedBeside,
   findNextOfAll,
   findRequest,
   findTotals,
@@ -100,7 +100,7 @@ async function isUpToDate({ read, evm }: Looking, { chain }: Wrapper, request: E
   if (kind === "DEPLOY") return status !== "COMPLETED";
   if (status !== "COMPLETED" || (kind !== "DEPOSIT" && kind !== "WITHDRAW")) return true;
   if (booked?.readAt) {
-    if (await findNextOfAll(read, request)) return true;
+    if (await findNextOfAll(read, request, booked.block)) return true;
     const block = await headerAt(evm, chain, booked.readAt.number);
     return block === undefined || block.hash === booked.readAt.hash;
   }
@@ -160,40 +160,50 @@ async function changeBy(
   { blockNumber, rest }: Counting,
 ): Promise<Change | undefined> {
   const before = await totalsOf(tx, request);
-  if (rest) return changeByRest(tx, request, rest, before);
+  if (rest) return changeByRest(tx, request, { blockNumber, rest }, before);
   // Totals that were read at its block or later include it already.
   if (request.booked || blockNumber <= before.readAtBlock) return undefined;
   const amount = BigInt(request.amount);
-  const booked = request.kind === "DEPOSIT" ? bookingOf(amount, 0n) : bookingOf(0n, amount);
+  const effect = request.kind === "DEPOSIT" ? effectOf(amount, 0n) : effectOf(0n, amount);
+  const booked = { ...effect, block: blockNumber };
   return { totals: { ...before, ...totalsWith(before, booked) }, booked, read: [] };
 }
 
-/** The change by a full withdrawal: what is left after it, such as a deposit that was made meanwhile, starts a new position. */
+/**
+ * The change by a full withdrawal: what is left after it, such as a deposit that was made meanwhile, starts a new position. Requests that blocks
+ * included only after the one at which that was read are added to it.
+ */
 async function changeByRest(
   tx: Transactor,
   request: EarnRequest,
-  { left, readAt }: NonNullable<Counting["rest"]>,
+  { blockNumber, rest: { left, readAt } }: Required<Counting>,
   before: Totals,
 ): Promise<Change | undefined> {
   // Either a later full withdrawal has read what is left since, or an earlier one was read after this one and includes it.
-  if (await findNextOfAll(tx, request)) return undefined;
+  if (await findNextOfAll(tx, request, blockNumber)) return undefined;
   if (!request.booked && before.readAtBlock > readAt.number) return undefined;
-  const later = await findBookedAfter(tx, request);
-  // The totals without this request's earlier booking, and without the later requests that are included in what is left.
-  let had = request.booked ? totalsWith(before, minus(request.booked)) : before;
-  for (const { booked } of later) had = totalsWith(had, minus(booked));
+  const others = (await findBookedBeside(tx, request)).filter((one) => !isOfAll(one));
+  const isBeyond = ({ booked: { block } }: BookedRequest) => block !== undefined && block > readAt.number;
+  const beyond = others.filter(isBeyond);
+  const included = others.filter((one) => one.createdAt > request.createdAt && !isBeyond(one));
+  // The totals without this request's earlier booking, and without the requests that count beside it or are included in what is left.
+  let had: Sums = request.booked ? totalsWith(before, minus(request.booked)) : before;
+  for (const { booked } of [...beyond, ...included]) had = totalsWith(had, minus(booked));
+  const rest: Sums = { totalDeposited: left, totalWithdrawn: 0n };
+  const now = beyond.reduce((sums, { booked }) => totalsWith(sums, booked), rest);
   return {
-    totals: { totalDeposited: left, totalWithdrawn: 0n, readAtBlock: readAt.number },
-    booked: { ...bookingOf(left - had.totalDeposited, -had.totalWithdrawn), readAt },
-    read: later,
+    totals: { ...now, readAtBlock: readAt.number },
+    booked: { ...effectOf(left - had.totalDeposited, -had.totalWithdrawn), block: blockNumber, readAt },
+    read: included,
   };
 }
 
 type Sums = Pick<Totals, "totalDeposited" | "totalWithdrawn">;
 
-const bookingOf = (deposited: bigint, withdrawn: bigint): Booking => ({ deposited, withdrawn });
-const minus = ({ deposited, withdrawn }: Booking): Booking => bookingOf(-deposited, -withdrawn);
-const totalsWith = ({ totalDeposited, totalWithdrawn }: Sums, { deposited, withdrawn }: Booking): Sums => ({
+type Effect = Pick<Booking, "deposited" | "withdrawn">;
+const effectOf = (deposited: bigint, withdrawn: bigint): Effect => ({ deposited, withdrawn });
+const minus = ({ deposited, withdrawn }: Effect): Effect => effectOf(-deposited, -withdrawn);
+const totalsWith = ({ totalDeposited, totalWithdrawn }: Sums, { deposited, withdrawn }: Effect): Sums => ({
   totalDeposited: totalDeposited + deposited,
   totalWithdrawn: totalWithdrawn + withdrawn,
 });
@@ -203,7 +213,7 @@ const totalsWith = ({ totalDeposited, totalWithdrawn }: Sums, { deposited, withd
  * booking changes.
  */
 async function takeBack(tx: Transactor, request: EarnRequest, booked: Booking, now: number) {
-  const next = await findNextOfAll(tx, request);
+  const next = await findNextOfAll(tx, request, booked.block);
   if (next) {
     const deposited = next.booked.deposited + booked.deposited;
     const withdrawn = next.booked.withdrawn + booked.withdrawn;

@@ -2,6 +2,7 @@ import type { EvmChain } from "../../chains/evm/networks.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import type { Organization } from "../../engine/operations.ts";
+import { HOUR_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
 import { MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
@@ -53,6 +54,8 @@ export interface EarnRequest {
 export interface Booking {
   deposited: bigint;
   withdrawn: bigint;
+  /** The block of its transaction. Absent in rows of earlier versions. */
+  block?: number;
   /** For a full withdrawal, the block at which the remaining value was read. */
   readAt?: BlockRead;
 }
@@ -291,24 +294,40 @@ export async function endRequest(
 /** A request that changed the totals of its position. */
 export type BookedRequest = EarnRequest & { booked: Booking };
 
-/** Requests of the same position that were made after a request and changed the totals; oldest first. */
-export async function findBookedAfter(read: Reader, request: EarnRequest): Promise<BookedRequest[]> {
+/**
+ * Requests of the same position that may be in a block after a request's, and changed the totals; oldest first. The blocks may have another
+ * order than the requests: one that was made earlier may be planned or signed later.
+ */
+export async function findBookedBeside(read: Reader, request: EarnRequest): Promise<BookedRequest[]> {
   const rows = await selectBooked(read, request)
-    .where("created_at", ">", request.createdAt)
+    .where("id", "!=", request.id)
+    .where("updated_at", ">", request.createdAt - CLOCKS_DIFFER_MS)
     .orderBy("created_at")
     .execute();
   return rows.map(requestOf).filter(isBooked);
 }
 
-/** The first full withdrawal from the same position that was requested after a request and changed the totals. */
-export async function findNextOfAll(read: Reader, request: EarnRequest): Promise<BookedRequest | undefined> {
+/** No two servers' clocks differ by more. */
+const CLOCKS_DIFFER_MS = HOUR_MS;
+
+/**
+ * The first full withdrawal from the same position that was requested after a request, changed the totals, and read what was left at the
+ * request's block or later.
+ *
+ * @param block of the request, if it is known
+ */
+export async function findNextOfAll(
+  read: Reader,
+  request: EarnRequest,
+  block: number | undefined,
+): Promise<BookedRequest | undefined> {
   const rows = await selectBooked(read, request)
     .where("created_at", ">", request.createdAt)
     .where("amount", "=", "MAX")
     .orderBy("created_at")
-    .limit(1)
     .execute();
-  return rows.map(requestOf).find(isBooked);
+  const next = rows.map(requestOf).filter(isBooked);
+  return next.find(({ booked }) => block === undefined || (booked.readAt?.number ?? 0) >= block);
 }
 
 /** The block at which the remaining value was read for the last full withdrawal before a request; 0 if there is none. */
@@ -349,17 +368,21 @@ export async function noteBooking(
     .execute();
 }
 
+/** The block is last, where earlier versions look for nothing. */
 function bookingToStore(booked: Booking | undefined): string | null {
   if (!booked) return null;
-  const { deposited, withdrawn, readAt } = booked;
-  return JSON.stringify([String(deposited), String(withdrawn), ...(readAt ? [readAt.number, readAt.hash] : [])]);
+  const { deposited, withdrawn, readAt, block } = booked;
+  const read = readAt ? [readAt.number, readAt.hash] : [];
+  return JSON.stringify([String(deposited), String(withdrawn), ...read, ...(block === undefined ? [] : [block])]);
 }
 
 function bookingOf(stored: string | null): Booking | undefined {
   if (stored === null) return undefined;
-  const [deposited, withdrawn, number, hash] = JSON.parse(stored) as [string, string, number?, string?];
-  const readAt = number !== undefined && hash !== undefined ? { readAt: { number, hash } } : {};
-  return { deposited: BigInt(deposited), withdrawn: BigInt(withdrawn), ...readAt };
+  const [deposited, withdrawn, ...rest] = JSON.parse(stored) as [string, string, ...(number | string)[]];
+  const [number, hash] = rest;
+  const readAt = typeof number === "number" && typeof hash === "string" ? { readAt: { number, hash } } : {};
+  const block = rest.length % 2 === 1 ? { block: rest.at(-1) as number } : {};
+  return { deposited: BigInt(deposited), withdrawn: BigInt(withdrawn), ...block, ...readAt };
 }
 
 /** What a wallet has deposited into a wrapper and withdrawn from it. */

@@ -56,7 +56,8 @@ export const upsertSwapConfig = activity({
     ...(config.feeBps === undefined ? {} : { feeBps: config.feeBps }),
     ...(config.stableFeeBps === undefined ? {} : { stableFeeBps: config.stableFeeBps }),
   }),
-  async alsoStore({ tx, organization, now, prepared: { wallet, config } }) {
+  async alsoStore({ tx, organization, now, prepared: { before, wallet, config } }) {
+    await refuseOtherWallet(tx, organization.id, before);
     if (wallet) await addAccounts(tx, organization.id, wallet.id, wallet.accounts, now);
     await putConfig(tx, organization.id, config, now);
   },
@@ -73,6 +74,7 @@ async function settle({
   const { feeReceiverWalletAddress: named, feeBps, stableFeeBps } = intent;
   const { madeReceiver } = (await findConfig(read, organization.id)) ?? {};
   const fees = { feeBps, stableFeeBps };
+  const before = madeReceiver;
   if (named) {
     const shown =
       (await ownAddress(read, organization.id, named)) ??
@@ -80,12 +82,12 @@ async function settle({
         field: "parameters.feeReceiverWalletAddress",
         reason: "is not the Ethereum address of a wallet account or a private key of this organization",
       });
-    return { config: { ...fees, receiver: shown.toLowerCase(), madeReceiver }, shown };
+    return { before, config: { ...fees, receiver: shown.toLowerCase(), madeReceiver }, shown };
   }
   const made = madeReceiver === undefined ? undefined : await ownAddress(read, organization.id, madeReceiver);
   const isNeeded = Number(feeBps ?? 0) > 0 || Number(stableFeeBps ?? 0) > 0;
   const config: SwapConfig = { ...fees, receiver: made?.toLowerCase(), madeReceiver };
-  if (made !== undefined || !isNeeded) return { config, ...(made === undefined ? {} : { shown: made }) };
+  if (made !== undefined || !isNeeded) return { before, config, ...(made === undefined ? {} : { shown: made }) };
   const wallet = await generateWallet(
     { signer, organization, id },
     {
@@ -102,7 +104,20 @@ async function settle({
   );
   const [{ address: shown } = { address: "" }] = wallet.accounts;
   const receiver = shown.toLowerCase();
-  return { config: { ...fees, receiver, madeReceiver: receiver }, shown, wallet };
+  return { before, config: { ...fees, receiver, madeReceiver: receiver }, shown, wallet };
+}
+
+/**
+ * Checks in the transaction that no wallet for the fees has been created since the one that is known was read: one of two would be forgotten, with
+ * the fees that it receives.
+ *
+ * @throws KeysteadError RESOURCE_EXISTS
+ */
+async function refuseOtherWallet(read: Reader, organizationId: string, before: string | undefined): Promise<void> {
+  const { madeReceiver } = (await findConfig(read, organizationId)) ?? {};
+  if (madeReceiver === before) return;
+  const reason = "had it created by another request at the same time; send this one again";
+  fail("RESOURCE_EXISTS", { kind: "wallet for swap fees", field: "organizationId", reason });
 }
 
 async function ownAddress(read: Reader, organizationId: string, address: string): Promise<string | undefined> {

@@ -200,7 +200,7 @@ async function look(context: Context): Promise<boolean> {
   const open = await openOf(database.read, payload);
   if (open.length === 0) return false;
   const follower: Follower = { ...context, read: database.read };
-  const unsigned = open.filter((one) => signedOf(one) === undefined);
+  const unsigned = begunFirst(open.filter((one) => signedOf(one) === undefined));
   const [newest, counts] = await Promise.all([
     recentBlock(evm, caip2),
     unsigned.length > 0 ? countsOf(follower) : transactionCount(evm, caip2, from, "latest"),
@@ -217,6 +217,21 @@ async function look(context: Context): Promise<boolean> {
   }
   if (typeof counts === "number") return false;
   return signAll(follower, unsigned, { ...counts, newest, busy: new Set(waiting.map(accountOf)) });
+}
+
+/**
+ * Puts the rest of an activity whose first transactions are signed before all others. One with an earlier time may be stored only now, and its
+ * approval would replace the one that the rest relies on.
+ */
+function begunFirst(unsigned: readonly SentTransaction[]): SentTransaction[] {
+  const ids = new Set(unsigned.map(({ id }) => id));
+  const begun = new Set<string>();
+  for (const { progress, activityId } of unsigned) {
+    const { after } = progress as Progress;
+    if (after !== undefined && !ids.has(after)) begun.add(activityId);
+  }
+  const isLater = ({ activityId }: SentTransaction): number => (begun.has(activityId) ? 0 : 1);
+  return unsigned.toSorted((one, other) => isLater(one) - isLater(other));
 }
 
 /** How many transactions an account has, as nodes report it. */
