@@ -73,6 +73,8 @@ function reasonOf({ keyword, params, message }: Problem, found: unknown, descrip
     case "pattern":
       return `must be ${description ?? "of another form"}`;
     case "type":
+      // A fraction, or too large for any number.
+      if (params.type === "integer" && typeof found === "number") return "must be an integer";
       return `must be ${article(String(params.type))}, not ${typeName(found)}`;
     case "enum":
       return oneOf(params.allowedValues as string[]);
