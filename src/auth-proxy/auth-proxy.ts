@@ -152,14 +152,16 @@ function refuseOrigin({ isAllowedOrigin }: AuthProxyOptions, { settings }: Proxy
   fail("AUTH_PROXY_ORIGIN_REFUSED", { origin: printable(origin) });
 }
 
-/** Some clients send no body for calls without parameters, and empty strings for absent members. */
+/** Some clients send no body for calls without parameters, and empty strings for absent optional members. */
 function parseRequest(call: ProxyCall, body: Buffer): unknown {
   if (body.length > MAX_AUTH_PROXY_BODY_BYTES) fail("BODY_TOO_LARGE", { maxBytes: MAX_AUTH_PROXY_BODY_BYTES });
   const parsed = body.length === 0 ? {} : withoutNulls(parseJson(body));
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     return fail("BODY_INVALID", { reason: "it must be a JSON object" });
   }
-  const request = Object.fromEntries(Object.entries(parsed).filter(([, value]) => value !== ""));
+  const required: readonly string[] = call.request.required ?? [];
+  const isGiven = ([name, value]: [string, unknown]) => value !== "" || required.includes(name);
+  const request = Object.fromEntries(Object.entries(parsed).filter(isGiven));
   validate(call.request, request, "");
   return request;
 }

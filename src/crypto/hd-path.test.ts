@@ -30,8 +30,8 @@ describe("a derivation path", () => {
   });
 
   const noLevel = (at: number) =>
-    `has no decimal index without leading zeros, followed by \`'\` if the level is hardened, at level ${at}`;
-  const noRoot = "begins with `m`, like `m/44'/60'/0'/0/0`";
+    `must have a decimal index without leading zeros, followed by \`'\` if the level is hardened, at level ${at}`;
+  const noRoot = "must begin with `m`, like `m/44'/60'/0'/0/0`";
   const refused: Record<string, string> = {
     "": noRoot,
     "/0": noRoot,
@@ -61,7 +61,7 @@ describe("a derivation path", () => {
     "m/__proto__": noLevel(1),
     "m/2147483648": "has an index over 2147483647 at level 1",
     "m/0/9999999999'": "has an index over 2147483647 at level 2",
-    [`m${"/0".repeat(11)}`]: "has at most 10 levels after `m`",
+    [`m${"/0".repeat(11)}`]: "must have at most 10 levels after `m`",
     [`m/${"1".repeat(1_000_000)}`]: "is longer than any path of 10 levels",
   };
   for (const [path, problem] of Object.entries(refused)) {

@@ -20,19 +20,21 @@ const MAX_INDEX = 0x7fffffff;
 export function pathProblem(path: string): string | undefined {
   if (path.length > 1 + MAX_PATH_LEVELS * LONGEST_LEVEL) return `is longer than any path of ${MAX_PATH_LEVELS} levels`;
   const [root, ...levels] = path.split("/");
-  if (root !== "m") return "begins with `m`, like `m/44'/60'/0'/0/0`";
-  if (levels.length > MAX_PATH_LEVELS) return `has at most ${MAX_PATH_LEVELS} levels after \`m\``;
+  if (root !== "m") return "must begin with `m`, like `m/44'/60'/0'/0/0`";
+  if (levels.length > MAX_PATH_LEVELS) return `must have at most ${MAX_PATH_LEVELS} levels after \`m\``;
   for (const [at, level] of levels.entries()) {
     const problem = levelProblem(level);
-    if (problem) return `has ${problem} at level ${at + 1}`;
+    if (problem) return `${problem} at level ${at + 1}`;
   }
   return undefined;
 }
 
 function levelProblem(level: string): string | undefined {
   const [, digits] = LEVEL.exec(level) ?? [];
-  if (digits === undefined) return "no decimal index without leading zeros, followed by `'` if the level is hardened,";
-  if (Number(digits) > MAX_INDEX) return "an index over 2147483647";
+  if (digits === undefined) {
+    return "must have a decimal index without leading zeros, followed by `'` if the level is hardened,";
+  }
+  if (Number(digits) > MAX_INDEX) return `has an index over ${MAX_INDEX}`;
   return undefined;
 }
 

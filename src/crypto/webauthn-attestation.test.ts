@@ -82,6 +82,16 @@ suite("a registration is accepted", () => {
     await verifyAttestation(attestWith({ faults }));
   });
 
+  test("with the credential ID in CBOR", async () => {
+    for (const length of [16, 32, 300]) {
+      const id = Buffer.alloc(length, 7);
+      const attestation = attestWith({ faults: { attestedCredentialId: () => id } });
+      const credentialId = Buffer.from(encode(id)).toString("base64url");
+      const registered = await verifyAttestation({ ...attestation, credentialId });
+      assert.equal(registered.credentialId, id.toString("base64url"));
+    }
+  });
+
   test("with a credential ID of 1023 bytes", async () => {
     const id = Buffer.alloc(1023, 7);
     const attestation = attestWith({ faults: { attestedCredentialId: () => id } });

@@ -1,4 +1,4 @@
-import { decode } from "cborg";
+import { decode, encode } from "cborg";
 import { fail } from "../kernel/errors.ts";
 import { MAX_ATTESTATION_LENGTH, MAX_CREDENTIAL_ID_BYTES } from "../kernel/limits.ts";
 import { CTAP2_CBOR, parseCosePublicKey } from "./cose-key.ts";
@@ -17,6 +17,7 @@ import {
 export type Attestation = {
   /** base64url of the challenge's bytes, or the challenge itself, as some clients send it. */
   challenge: string;
+  /** Of the bytes, or of a byte string in CBOR. */
   credentialId: string;
   clientDataJson: string;
   attestationObject: string;
@@ -64,11 +65,12 @@ const RS256 = -257;
 export async function verifyAttestation(attestation: Attestation): Promise<RegisteredCredential> {
   const { field } = attestation;
   const refuse: RefusePart = (part, reason) => fail("ATTESTATION_INVALID", { field: `${field}.${part}`, reason });
-  const credentialId = decodePart(attestation, "credentialId", refuse);
+  const sentId = decodePart(attestation, "credentialId", refuse);
   const clientDataJson = decodePart(attestation, "clientDataJson", refuse);
   const attestationObject = decodePart(attestation, "attestationObject", refuse);
   const clientData = checkClientData(clientDataJson, attestation, refuse);
-  const parsed = checkAttestationObject(attestationObject, credentialId, refuse);
+  const parsed = checkAttestationObject(attestationObject, sentId, refuse);
+  const { credentialId } = parsed.credential;
   if (!(await isStatementValid(credentialId, clientDataJson, attestationObject, clientData))) {
     refuse("attestationObject", "holds an attestation statement that does not verify");
   }
@@ -133,7 +135,7 @@ function withoutPadding(text: string): string {
   return text.replace(/={1,2}$/, "");
 }
 
-function checkAttestationObject(bytes: Buffer, credentialId: Buffer, refusePart: RefusePart): AttestationObject {
+function checkAttestationObject(bytes: Buffer, sentId: Buffer, refusePart: RefusePart): AttestationObject {
   const refuse = (reason: string): never => refusePart("attestationObject", reason);
   const parsed = parseAttestationObject(bytes, refuse);
   const { authenticatorData, credential } = parsed;
@@ -141,7 +143,7 @@ function checkAttestationObject(bytes: Buffer, credentialId: Buffer, refusePart:
   if (credential.credentialId.length > MAX_CREDENTIAL_ID_BYTES) {
     return refusePart("credentialId", `is longer than ${MAX_CREDENTIAL_ID_BYTES} bytes`);
   }
-  if (!credential.credentialId.equals(credentialId)) {
+  if (!isIdOf(credential, sentId)) {
     return refusePart("credentialId", "is not the credential ID of the attestation object");
   }
   const publicKey = parseCosePublicKey(credential.publicKey);
@@ -149,6 +151,10 @@ function checkAttestationObject(bytes: Buffer, credentialId: Buffer, refusePart:
   if (parsed.format === "packed") checkPackedStatement(parsed.statement, publicKey.algorithm, refuse);
   return parsed;
 }
+
+/** The documentation has the ID as a byte string in CBOR; browsers and the published clients have its bytes. */
+const isIdOf = ({ credentialId }: AttestedCredential, sent: Buffer): boolean =>
+  sent.equals(credentialId) || sent.equals(encode(credentialId));
 
 /** WebAuthn Level 3, section 6.5.4. */
 function parseAttestationObject(bytes: Buffer, refuse: (reason: string) => never): AttestationObject {

@@ -1,4 +1,4 @@
-import type { Static, TSchema } from "typebox";
+import type { Static, TObject, TSchema } from "typebox";
 import type { Contact } from "../authority/state.ts";
 import type { Reader } from "../storage/engine.ts";
 import type { ActivityOperation } from "./operations.ts";
@@ -83,7 +83,7 @@ export type ProxyContext<Request, Needs extends ServiceName = never> = Pick<Serv
 
 export interface ProxyCallDeclaration<
   Path extends string,
-  Q extends TSchema,
+  Q extends TObject,
   R extends TSchema,
   Needs extends ServiceName,
 > {
@@ -109,7 +109,7 @@ export interface ProxyCall {
   path: string;
   summary: string;
   needs: readonly string[];
-  request: TSchema;
+  request: TObject;
   response: TSchema;
   methods: (request: unknown, ownIssuer: string) => readonly AuthMethod[];
   wantsCaptcha: (request: unknown) => boolean;
@@ -125,7 +125,7 @@ export const proxyPathOf = ({ path }: Pick<ProxyCall, "path">): string => `${PRO
 /** Declares a call of the auth proxy, `POST /v1/<path>`. */
 export function proxyCall<
   const Path extends string,
-  Q extends TSchema,
+  Q extends TObject,
   R extends TSchema,
   Needs extends ServiceName = never,
 >(declaration: ProxyCallDeclaration<Path, Q, R, Needs>): ProxyCall {

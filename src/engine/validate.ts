@@ -73,9 +73,11 @@ function reasonOf({ keyword, params, message }: Problem, found: unknown, descrip
     case "pattern":
       return `must be ${description ?? "of another form"}`;
     case "type":
+      // A fraction, or too large for any number.
+      if (params.type === "integer" && typeof found === "number") return "must be an integer";
       return `must be ${article(String(params.type))}, not ${typeName(found)}`;
     case "enum":
-      return `must be one of ${(params.allowedValues as string[]).join(", ")}`;
+      return oneOf(params.allowedValues as string[]);
     case "const":
       return `must be ${JSON.stringify(params.allowedValue)}`;
     case "maxLength":
@@ -93,6 +95,11 @@ function reasonOf({ keyword, params, message }: Problem, found: unknown, descrip
     default:
       return message;
   }
+}
+
+function oneOf(values: readonly string[]): string {
+  const named = values.filter((value) => value !== "");
+  return `must be one of ${named.join(", ")}${named.length < values.length ? ", or empty" : ""}`;
 }
 
 const depthOf = ({ instancePath, keyword }: Problem): number =>

@@ -90,9 +90,11 @@ describe("an operation that any web page may call", () => {
       throw new Error("not to be told");
     }),
   ];
+  const proxied = (name: string): Route => ({ ...operation(name, () => ({ body: "{}" })), path: `/v1/${name}` });
   let base = "";
   before(async () => {
     listener.mount({ routes, anyOriginBelow: "/public/" });
+    listener.mount({ routes: ["echo", "sign_up"].map(proxied), echoedOriginBelow: "/v1/" });
     const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
     base = `http://127.0.0.1:${port}/public/`;
   });
@@ -243,9 +245,15 @@ describe("an operation that any web page may call", () => {
       ["POST", "/public/echo/"],
       ["POST", "/public/public/echo"],
       ["POST", "/echo"],
+      ["POST", "/v2/echo"],
+      ["GET", "/v1/echo", "/v1/echo"],
+      ["POST", "/v1/echo/", "/v1/echo"],
+      ["POST", "/proxy/v1/echo", "/v1/echo"],
+      ["POST", "/public/v1/sign_up", "/v1/sign_up"],
+      ["GET", "/v1/sign_up", "/v1/sign_up"],
     ] as const;
-    for (const [method, path] of mistaken) {
-      assert.equal(await messageOf(path, method), `no such operation: ${method} ${path}; use POST /public/echo`);
+    for (const [method, path, right = "/public/echo"] of mistaken) {
+      assert.equal(await messageOf(path, method), `no such operation: ${method} ${path}; use POST ${right}`);
     }
     assert.equal(await messageOf("/public/", "GET"), "no such operation: GET /public/");
     const long = `/${"p".repeat(100)}/echo`;

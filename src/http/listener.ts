@@ -162,8 +162,8 @@ class HttpListener implements Listener {
   readonly #echoedOriginBelow: string[] = [];
   /** Operations that any web page may call, by path. Most requests are for these, and they bypass Fastify. */
   readonly #operations = new Map<string, Route>();
-  /** The paths of these operations by their last segment, for clients that have the rest of a path or the method wrong. */
-  readonly #pathsByName = new Map<string, string>();
+  /** The paths of all operations by their last segment, for clients that have the rest of a path or the method wrong. */
+  readonly #pathsByName = new Map<string, string[]>();
   readonly #elsewhere: Elsewhere | undefined;
   readonly #tracer: Tracer | undefined;
   readonly #app: FastifyInstance;
@@ -189,9 +189,10 @@ class HttpListener implements Listener {
     if (echoedOriginBelow !== undefined) this.#echoedOriginBelow.push(echoedOriginBelow);
     for (const route of routes) {
       const isForAll = anyOriginBelow !== undefined && route.path.startsWith(anyOriginBelow);
-      if (isForAll && route.method === "POST" && route.operation !== undefined) {
-        this.#operations.set(route.path, route);
-        this.#pathsByName.set(lastSegment(route.path), route.path);
+      if (route.method === "POST" && route.operation !== undefined) {
+        if (isForAll) this.#operations.set(route.path, route);
+        const name = lastSegment(route.path);
+        this.#pathsByName.set(name, [...(this.#pathsByName.get(name) ?? []), route.path]);
       }
       this.#app.route({
         method: route.method,
@@ -358,8 +359,11 @@ class HttpListener implements Listener {
 
   #notFound(request: FastifyRequest): KeysteadError {
     const { method } = request;
-    const path = printable(pathOf(request));
-    const expected = this.#pathsByName.get(lastSegment(pathOf(request)));
+    const asked = pathOf(request);
+    const path = printable(asked);
+    // The public API and the auth proxy have operations of the same name.
+    const named = this.#pathsByName.get(lastSegment(asked)) ?? [];
+    const expected = named.find((one) => asked.endsWith(one) || asked.endsWith(`${one}/`)) ?? named[0];
     if (expected === undefined) return new KeysteadError("ROUTE_NOT_FOUND", { method, path }, []);
     return new KeysteadError("ROUTE_MISTAKEN", { method, path, expected }, []);
   }

@@ -2,6 +2,18 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { errorCodes, fail, KeysteadError } from "./errors.ts";
 
+/** The codes that published clients know; typed ones decode no other. */
+const published = `
+  INTERNAL ORGANIZATION_NOT_FOUND API_OPERATIONS_DISABLED SIGNING_QUOTA_EXCEEDED REQUEST_NOT_AUTHORIZED PUBLIC_KEY_NOT_FOUND
+  RATE_LIMIT_EXCEEDED SIGNATURE_MISSING SIGNATURE_INVALID CREDENTIAL_NOT_FOUND CREDENTIAL_CONFLICT API_KEY_EXPIRED REQUEST_INVALID
+  FORBIDDEN UNAUTHENTICATED UNSUPPORTED_TRANSACTION_TYPE INVALID_TRANSACTION INVALID_OIDC_TOKEN INVALID_ORGANIZATION_ID
+  OAUTH2_CREDENTIAL_NOT_FOUND OAUTH2_PROVIDER_NOT_FOUND INVALID_OAUTH2_PROVIDER OAUTH2_PROVIDER_NOT_CONFIGURED INVALID_ACTIVITY_CALLER
+  WALLET_ACCOUNT_NOT_EXPORTED INVALID_TIME RPC_CALL_ERROR INVALID_EMAIL INVALID_FQDN OAUTH_PROVIDER_ALREADY_EXISTS
+  EMAIL_SENDING_DISABLED ORGANIZATION_MISMATCH MAX_OTP_INITIATED TVC_IMAGE_VALIDATION_FAILED TRANSACTION_RISK_SCREENING_DENIED
+  TRANSACTION_RISK_SCREENING_UNVERIFIED TVC_CLIENT_VERSION_TOO_OLD SWAP_QUOTE_ALREADY_USED`
+  .trim()
+  .split(/\s+/);
+
 it("every code has an HTTP status, a gRPC code and a text whose blanks are its facts", () => {
   assert.ok(errorCodes.length > 40);
   for (const code of errorCodes) {
@@ -10,7 +22,7 @@ it("every code has an HTTP status, a gRPC code and a text whose blanks are its f
     assert.ok(error.httpStatus >= 400 && error.httpStatus < 600, code);
     assert.ok(error.grpcCode > 0 && error.grpcCode < 17, code);
     assert.doesNotMatch(error.message, /\{\w*\}|undefined/, code);
-    assert.match(error.turnkeyErrorCode, /^[A-Z][A-Z0-9_]+$/, code);
+    assert.ok(published.includes(error.turnkeyErrorCode), `${code}: ${error.turnkeyErrorCode}`);
   }
 });
 

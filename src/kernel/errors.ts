@@ -133,7 +133,7 @@ const table = {
     "no open invitation has this id and token: it may have expired, been revoked, or been accepted; ask for a new one",
     "REQUEST_INVALID",
   ],
-  OTP_INVALID: [INVALID_ARGUMENT, "Invalid OTP code: {reason}", "OTP_VERIFICATION_FAILED"],
+  OTP_INVALID: [INVALID_ARGUMENT, "Invalid OTP code: {reason}", "REQUEST_INVALID"],
   OTP_STARTS_EXCEEDED: [
     RESOURCE_EXHAUSTED,
     "Max number of OTPs have been initiated: {most} within {seconds} seconds; wait and try again",
@@ -142,7 +142,7 @@ const table = {
   OTP_TRIES_EXCEEDED: [
     RESOURCE_EXHAUSTED,
     "too many wrong codes for this contact: {most} within {seconds} seconds; wait and try again",
-    "RATE_LIMITED",
+    "RATE_LIMIT_EXCEEDED",
   ],
   VERIFICATION_TOKEN_INVALID: [
     INVALID_ARGUMENT,
@@ -484,7 +484,7 @@ const table = {
   WEBHOOK_TESTED_TOO_SOON: [
     RESOURCE_EXHAUSTED,
     "a test event was sent to this endpoint less than {seconds} seconds ago; wait and try again",
-    "RATE_LIMITED",
+    "RATE_LIMIT_EXCEEDED",
   ],
   SIGNER_BUSY: [
     RESOURCE_EXHAUSTED,

@@ -190,6 +190,8 @@ onEachEngine(
       assert.deepEqual(await ids({ ...tags, filterByStatus: ["ACTIVITY_STATUS_FAILED"] }), []);
       assert.equal((await root.query("list_activities", { filterByUserId: newId() })).status, 404);
       assert.equal((await root.query("list_activities", { filterByUserId: "Listed" })).status, 400);
+      const { body } = await root.query("list_activities", { filterByType: ["CREATE_USER_TAG"] });
+      assert.match(body.message, /`filterByType.0` must be an activity type, such as ACTIVITY_TYPE_\w+$/);
       await client.result("create_user_tag", { userTagName: `voted on ${userId}`, userIds: [] });
       const { fingerprint, id: waiting } = await waitingFor(root, userId);
       await client.submit("approve_activity", { fingerprint });

@@ -579,6 +579,8 @@ onEachEngine("people at the auth proxy", (server) => {
     const empty = await app.call("oauth2_authenticate", { ...request, authCode: "" });
     assert.equal(empty.status, 400);
     assert.match(empty.body.message, /auth_code must be set/);
+    const { authCode: _, ...without } = request;
+    assert.match((await app.call("oauth2_authenticate", without)).body.message, /missing field `authCode`/);
   });
 
   it("are told what is wrong in the words of their own request, and nothing is left of it", async () => {

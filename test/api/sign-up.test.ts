@@ -167,6 +167,11 @@ onEachEngine("sign-up with a verified contact", (server) => {
       ],
       ["alg none", { verificationToken: none, clientSignature: signature }, /not issued here/],
       ["another key", signedBy(said, generateApiKey()), /clientSignature.publicKey` is not the key/],
+      [
+        "no message",
+        signedBy([]),
+        /clientSignature.message` must be JSON with the token's usage: it is not a JSON object/,
+      ],
       ["a login", signedBy({ ...said, type: "USAGE_TYPE_LOGIN" }), /clientSignature.message` must say/],
       ["another token", signedBy({ ...said, tokenId: newId() }), /clientSignature.message` must say/],
       ["other keys", signedBy({ ...said, signupV2: { ...said.signupV2, apiKeys: [] } }), /another `apiKeys`/],

@@ -373,7 +373,10 @@ onEachEngine("wallets", (server) => {
   it("refuse what cannot be, and say which field", async () => {
     const root = await newRoot();
     const refusals: [object, RegExp][] = [
-      [{ accounts: [ethereum(0, { path: "44'/60'" })] }, /invalid path: `parameters.accounts.0.path` begins with `m`/],
+      [
+        { accounts: [ethereum(0, { path: "44'/60'" })] },
+        /invalid path: `parameters.accounts.0.path` must begin with `m`/,
+      ],
       [{ accounts: [ethereum(0, { path: "m/2147483648" })] }, /invalid path/],
       [{ accounts: [ethereum(), ethereum()] }, /`parameters.accounts.1` occurs twice/],
       [{ accounts: [{ ...solana(), addressFormat: "ADDRESS_FORMAT_ETHEREUM" }] }, /takes CURVE_SECP256K1/],

@@ -76,7 +76,11 @@ export function activityOf({ versions }: ActivityOperation): TSchema {
 }
 
 /** Any activity type. The OpenAPI document lists the types of all operations. */
-export const ActivityType = Type.String({ $id: "ActivityType", pattern: "^ACTIVITY_TYPE_[A-Z0-9_]+$" });
+export const ActivityType = Type.String({
+  $id: "ActivityType",
+  pattern: "^ACTIVITY_TYPE_[A-Z0-9_]+$",
+  description: "an activity type, such as ACTIVITY_TYPE_CREATE_WALLET",
+});
 
 const oneMember = Type.Object({}, { description: "One member, named after the activity's type." });
 

@@ -45,7 +45,9 @@ export function checkClientSignature(
   const publicKey = key.toLowerCase();
   if (publicKey !== token.public_key) refuse("publicKey", "is not the key in the verification token");
   if (!isSigned({ ...given, publicKey, message })) refuse("signature", "does not match the message");
-  const parsed = parseJsonObject(Buffer.from(message), (reason) => refuse("message", reason));
+  const parsed = parseJsonObject(Buffer.from(message), (reason) =>
+    refuse("message", `must be JSON with the token's usage: ${reason}`),
+  );
   const said = withoutNulls(parsed) as Record<string, unknown>;
   const { type } = usage;
   if (said.tokenId !== token.id || said.type !== type) {
