@@ -11,10 +11,6 @@ export async function findRestoredSince(read: Reader): Promise<number | undefine
   return timeOf(await findValue(read));
 }
 
-/** What users read of something that was accepted before a restore, if it is not carried out because that may have happened already. */
-export const ACCEPTED_BEFORE_RESTORE =
-  "it was accepted before this service was restored from a backup, and may have been sent before that; find out on the chain whether it was, and if not, submit it again";
-
 const timeOf = (value: string | undefined): number | undefined => (value ? Number(value) : undefined);
 
 const selectValue = prepared<Record<string, never>>()((db) =>

@@ -189,7 +189,8 @@ class HttpListener implements Listener {
     if (echoedOriginBelow !== undefined) this.#echoedOriginBelow.push(echoedOriginBelow);
     for (const route of routes) {
       const isForAll = anyOriginBelow !== undefined && route.path.startsWith(anyOriginBelow);
-      if (route.method === "POST" && route.operation !== undefined) {
+      const isForPages = isForAll || (echoedOriginBelow !== undefined && route.path.startsWith(echoedOriginBelow));
+      if (route.method === "POST" && route.operation !== undefined && isForPages) {
         if (isForAll) this.#operations.set(route.path, route);
         const name = lastSegment(route.path);
         this.#pathsByName.set(name, [...(this.#pathsByName.get(name) ?? []), route.path]);

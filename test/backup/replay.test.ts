@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { keccak256 } from "viem";
+import { keccak256, parseTransaction } from "viem";
+import { MINUTE_MS } from "../../src/kernel/durations.ts";
 import { restore } from "../../src/main/backup/restore.ts";
 import { loadConfig } from "../../src/main/config.ts";
 import { writeBackup } from "../../src/storage/backup/write-file.ts";
@@ -135,9 +136,15 @@ describe("what was on its way at the time of the backup", () => {
     const chains = { [TEST_CHAIN]: { rpcUrls: [front.url] } };
     const server = await startTestServer("sqlite", { ...source, chains });
     const { root } = server;
-    const { addresses } = await newEvmWallet(root, node, 3);
-    const [waiting, stuck, pruned] = addresses.map((address) => address.toLowerCase()) as [string, string, string];
+    const { addresses } = await newEvmWallet(root, node, 4);
+    const [waiting, stuck, pruned, taken] = addresses.map((address) => address.toLowerCase()) as [
+      string,
+      string,
+      string,
+      `0x${string}`,
+    ];
     const targets = [newAddress(), newAddress(), newAddress()] as const;
+    const neverPaid = newAddress();
     const pay = async (from: string, to: string, client = root): Promise<string> => {
       const payment = { from, caip2: TEST_CHAIN, calls: [{ to, value: "1" }] };
       return (await client.result("eth_send_transaction", payment)).sendTransactionStatusId;
@@ -148,11 +155,13 @@ describe("what was on its way at the time of the backup", () => {
     const lost = new Set<unknown>();
     let isBackedUp = false;
     front.when("eth_sendRawTransaction", ({ params: [bytes] }) => {
-      if (!isBackedUp) lost.add(bytes);
+      const isLost = !isBackedUp || parseTransaction(bytes as `0x${string}`).to === neverPaid.toLowerCase();
+      if (isLost) lost.add(bytes);
       return lost.has(bytes) ? { result: keccak256(bytes as `0x${string}`) } : "pass on";
     });
     const raised = [await pay(stuck, targets[1]), await pay(pruned, targets[2])] as const;
-    for (const id of raised) await sendStatus(root, id, ["BROADCASTING"]);
+    const replaced = await pay(taken, neverPaid);
+    for (const id of [...raised, replaced]) await sendStatus(root, id, ["BROADCASTING"]);
     const file = await backUp(source);
     isBackedUp = true;
 
@@ -164,6 +173,15 @@ describe("what was on its way at the time of the backup", () => {
       return (await paid()).every((wei) => wei === 1n);
     }, "the fees to be raised");
     const hash = await includedHash(root, raised[0]);
+    // Somebody uses the nonce for something else.
+    await node.call("anvil_impersonateAccount", taken);
+    const takerHash = await node.call("eth_sendTransaction", {
+      from: taken,
+      to: newAddress(),
+      value: "0x1",
+      nonce: "0x0",
+    });
+    await node.call("anvil_mine", "0x1");
     await server.close();
 
     // Most nodes do not have the states of accounts at old blocks.
@@ -172,14 +190,27 @@ describe("what was on its way at the time of the backup", () => {
       account === pruned && Number(block) < oldest ? away : "pass on",
     );
     await node.call("anvil_mine", "0xc");
-    const restored = await startTestServer("postgres", { ...(await restoreInto("postgres", source, file)), chains });
-    for (const id of [unsigned, raised[1]]) {
+    let passedMs = 0;
+    const clock = () => Date.now() + passedMs;
+    const place = await restoreInto("postgres", source, file);
+    const restored = await startTestServer("postgres", { ...place, chains, clock });
+    const failedWith = async (id: string): Promise<string> => {
       const { txStatus, error } = await sendStatus(restored.root, id);
       assert.equal(txStatus, "FAILED");
-      assert.match(error.message, /before this service was restored from a backup, and may have been sent before that/);
-    }
+      assert.match(
+        error.message,
+        /before the service was restored from a backup, and may have been sent before the restore/,
+      );
+      return error.message;
+    };
+    await failedWith(unsigned);
+    assert.match(await failedWith(replaced), new RegExp(`nonce 0 of ${taken} was used by transaction ${takerHash}`));
     assert.equal(await includedHash(restored.root, raised[0]), hash);
-    assert.deepEqual(await paid(), [1n, 1n, 1n]);
+    // Nodes that are away for a moment do not end a payment.
+    await sendStatus(restored.root, raised[1], ["BROADCASTING"]);
+    passedMs = 11 * MINUTE_MS;
+    assert.match(await failedWith(raised[1]), /was used by a transaction that no node shows/);
+    assert.deepEqual([...(await paid()), await balanceOf(node, neverPaid)], [1n, 1n, 1n, 0n]);
     for (const from of [waiting, stuck, pruned])
       await includedHash(restored.root, await pay(from, newAddress(), restored.root));
     await restored.close();

@@ -203,7 +203,7 @@ storiesOn("postgres", "activities in the console", (stage) => {
       }
       await page.getByRole("button", { name: "Sign out" }).click();
       await signInWithText(page, credentialsOf(other.client));
-      await page.getByText(/[0-9]+ more are waiting. Your policies take too much work/).waitFor();
+      await page.getByText(/[0-9]+ more are waiting. Your policies are too complex/).waitFor();
       const pages = page.getByRole("navigation", { name: "Pages" });
       await pages.getByText(/[0-9]+ or more wait for you/).waitFor();
     }));

@@ -112,7 +112,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       const { userId } = await addUser(root, "Ada");
       await goTo(page, "Organization");
       const quorum = page.getByRole("region", { name: "Root quorum" });
-      await quorum.getByText("One user decides on anything").waitFor();
+      await quorum.getByText("One user can do anything").waitFor();
       await quorum.getByRole("button", { name: "Change" }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("combobox", { name: "Members" }).fill("Ada");
@@ -120,7 +120,7 @@ storiesOn("postgres", "people in the console", (stage) => {
       await page.keyboard.press("Escape");
       await dialog.getByRole("textbox", { name: "Required approvals" }).fill("2");
       await dialog.getByRole("button", { name: "Change the root quorum" }).click();
-      await quorum.getByText("2 of these decide on anything").waitFor();
+      await quorum.getByText("Any 2 of these users together can do anything").waitFor();
       const { organizationData } = await root.read("get_organization");
       assert.ok(organizationData.rootQuorum.userIds.includes(userId));
     }));

@@ -82,7 +82,7 @@ function NoneAsked({ activity }: { activity: ShownActivity }) {
 interface OfVoteProps {
   evaluated: AnswerOf<"get_policy_evaluations">["policyEvaluations"][number];
   voter: string | undefined;
-  names: ReadonlyMap<string, string>;
+  names: ReturnType<typeof usePolicyNames>;
 }
 
 function OfVote({ evaluated: { policyEvaluations }, voter, names }: OfVoteProps) {

@@ -80,7 +80,7 @@ function RootQuorum({ organization: { rootQuorum, users = [] } }: { organization
       }
     >
       <Text>
-        {whoDecides(threshold, userIds.length)} on anything, whatever policies say:{" "}
+        {whoCanDo(threshold, userIds.length)} anything, whatever the policies say:{" "}
         {userIds.map((userId, index) => (
           <span key={userId}>
             {index > 0 && ", "}
@@ -96,9 +96,9 @@ function RootQuorum({ organization: { rootQuorum, users = [] } }: { organization
   );
 }
 
-function whoDecides(threshold: number, members: number): string {
-  if (threshold > 1) return `${threshold} of these decide`;
-  return members === 1 ? "One user decides" : "Any one of these decides";
+function whoCanDo(threshold: number, members: number): string {
+  if (threshold > 1) return `Any ${threshold} of these users together can do`;
+  return members === 1 ? "One user can do" : "Any one of these users can do";
 }
 
 interface ChangeQuorumProps {
@@ -123,8 +123,8 @@ function ChangeQuorum({ threshold: now, userIds: members, users, onClose }: Chan
       onClose={onClose}
     >
       <Text size="sm">
-        Together, enough of these can do anything, including a change of the root quorum. Everybody else can do only
-        what policies allow. Only the new members can undo this.
+        Users who together reach the number of required approvals can do anything, including changing the root quorum.
+        Everybody else can do only what policies allow. Only the new members can undo this.
       </Text>
       <MultiSelect
         label="Members"

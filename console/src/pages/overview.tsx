@@ -93,7 +93,7 @@ function Untold({ count, hasMore }: { count: number; hasMore: boolean }) {
   return (
     <Text size="sm" role="status">
       {count > 0 &&
-        `${count} more are waiting. Your policies take too much work to determine here whether your vote on them counts; their own pages say so. `}
+        `${count} more are waiting. Your policies are too complex to tell here whether your vote on them counts; open each one to see. `}
       {hasMore && "Only the newest hundred that are waiting were checked. "}
       <Link to="/activities" search={{ statuses: [...WAITING_STATUSES] }}>
         See all that are waiting

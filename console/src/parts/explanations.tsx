@@ -9,16 +9,19 @@ export interface Explanation {
   text: string;
 }
 
-/** The names of the organization's policies, by their IDs. */
-export function usePolicyNames(): ReadonlyMap<string, string> {
-  const { policies = [] } = useAnswer("list_policies", {}).data ?? {};
-  return new Map(policies.map(({ policyId, policyName }) => [policyId, policyName]));
+/** By the IDs of policies; undefined until they are known. */
+type PolicyNames = ReadonlyMap<string, string> | undefined;
+
+/** The names of the organization's policies. */
+export function usePolicyNames(): PolicyNames {
+  const policies = useAnswer("list_policies", {}).data?.policies;
+  return policies && new Map(policies.map(({ policyId, policyName }) => [policyId, policyName]));
 }
 
 /** The name of a policy, as a link to its page. */
-export const PolicyLink = ({ policyId, names }: { policyId: string; names: ReadonlyMap<string, string> }) => (
+export const PolicyLink = ({ policyId, names }: { policyId: string; names: PolicyNames }) => (
   <Link to="/policies/$policyId" params={{ policyId }}>
-    <Name>{names.get(policyId) ?? "A deleted policy"}</Name>
+    <Name>{names ? (names.get(policyId) ?? "A deleted policy") : policyId}</Name>
   </Link>
 );
 

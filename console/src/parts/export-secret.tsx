@@ -117,7 +117,7 @@ function Secret({ name, secret, onOver }: { name: string; secret: string; onOver
       <Code block className="bytes" tabIndex={0} aria-label={name}>
         {secret}
       </Code>
-      <Text size="sm">Write it down; it disappears in {left} seconds, and when this dialog is closed.</Text>
+      <Text size="sm">Write it down: it disappears in {left} seconds, or when you close this dialog.</Text>
     </>
   );
 }

@@ -59,8 +59,8 @@ export function ExpressionField({ label, description, scope, value, onChange }: 
       </Group>
       <Input.Description id={`${id}-description`}>{description}</Input.Description>
       <div ref={place} className="expression" />
-      {/* The editor shows it to a pointer alone. */}
       <NamedIds text={value} />
+      {/* The editor shows it to a pointer alone. */}
       <Input.Error id={`${id}-error`}>{diagnosticsOf(value, scope)[0]?.message}</Input.Error>
     </Stack>
   );

@@ -2,9 +2,8 @@ import type { EvmChain } from "../../chains/evm/networks.ts";
 import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import type { Organization } from "../../engine/operations.ts";
-import { HOUR_MS } from "../../kernel/durations.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
+import { MAX_CLOCKS_APART_MS, MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -291,6 +290,9 @@ export async function endRequest(
   return (await updateRequest(tx, row)).length > 0;
 }
 
+/** How many requests are looked at beside another one; more do not get into the blocks within which it is followed. */
+const MAX_BOOKED_BESIDE = 1000;
+
 /** A request that changed the totals of its position. */
 export type BookedRequest = EarnRequest & { booked: Booking };
 
@@ -301,14 +303,12 @@ export type BookedRequest = EarnRequest & { booked: Booking };
 export async function findBookedBeside(read: Reader, request: EarnRequest): Promise<BookedRequest[]> {
   const rows = await selectBooked(read, request)
     .where("id", "!=", request.id)
-    .where("updated_at", ">", request.createdAt - CLOCKS_DIFFER_MS)
+    .where("updated_at", ">", request.createdAt - MAX_CLOCKS_APART_MS)
     .orderBy("created_at")
+    .limit(MAX_BOOKED_BESIDE)
     .execute();
   return rows.map(requestOf).filter(isBooked);
 }
-
-/** No two servers' clocks differ by more. */
-const CLOCKS_DIFFER_MS = HOUR_MS;
 
 /**
  * The first full withdrawal from the same position that was requested after a request, changed the totals, and read what was left at the
@@ -325,6 +325,7 @@ export async function findNextOfAll(
     .where("created_at", ">", request.createdAt)
     .where("amount", "=", "MAX")
     .orderBy("created_at")
+    .limit(MAX_BOOKED_BESIDE)
     .execute();
   const next = rows.map(requestOf).filter(isBooked);
   return next.find(({ booked }) => block === undefined || (booked.readAt?.number ?? 0) >= block);
@@ -369,14 +370,14 @@ export async function noteBooking(
 }
 
 /** The block is last, where earlier versions look for nothing. */
-function bookingToStore(booked: Booking | undefined): string | null {
+export function bookingToStore(booked: Booking | undefined): string | null {
   if (!booked) return null;
   const { deposited, withdrawn, readAt, block } = booked;
   const read = readAt ? [readAt.number, readAt.hash] : [];
   return JSON.stringify([String(deposited), String(withdrawn), ...read, ...(block === undefined ? [] : [block])]);
 }
 
-function bookingOf(stored: string | null): Booking | undefined {
+export function bookingOf(stored: string | null): Booking | undefined {
   if (stored === null) return undefined;
   const [deposited, withdrawn, ...rest] = JSON.parse(stored) as [string, string, ...(number | string)[]];
   const [number, hash] = rest;

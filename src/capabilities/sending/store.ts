@@ -264,7 +264,7 @@ export async function replaceSigned(
 }
 
 /** Recorded for each hash that a transaction gets, so that the account's history shows it as sent by the organization. */
-const noteOwnerOf = (tx: Transactor, send: SentTransaction): Promise<boolean> => {
+export const noteOwnerOf = (tx: Transactor, send: SentTransaction): Promise<boolean> => {
   const { organizationId, caip2, transactionHash, activityId, isSponsored } = send;
   return noteOwner(tx, { organizationId, caip2, transactionHash, activityId, isSponsored });
 };

@@ -3,7 +3,7 @@ import { addWallet } from "../../authority/rules/wallets.ts";
 import { changesOn } from "../../authority/view.ts";
 import { activity, type PrepareContext } from "../../engine/declare.ts";
 import { Strict } from "../../engine/fields.ts";
-import { fail } from "../../kernel/errors.ts";
+import { fail, failForNow } from "../../kernel/errors.ts";
 import { MAX_SWAP_FEE_BPS } from "../../kernel/limits.ts";
 import type { Reader } from "../../storage/engine.ts";
 import { lookUpSigningKey } from "../signing/store.ts";
@@ -109,15 +109,15 @@ async function settle({
 
 /**
  * Checks in the transaction that no wallet for the fees has been created since the one that is known was read: one of two would be forgotten, with
- * the fees that it receives.
+ * the fees that it receives. The same request, or the same vote, succeeds when it is sent again.
  *
  * @throws KeysteadError RESOURCE_EXISTS
  */
 async function refuseOtherWallet(read: Reader, organizationId: string, before: string | undefined): Promise<void> {
   const { madeReceiver } = (await findConfig(read, organizationId)) ?? {};
   if (madeReceiver === before) return;
-  const reason = "had it created by another request at the same time; send this one again";
-  fail("RESOURCE_EXISTS", { kind: "wallet for swap fees", field: "organizationId", reason });
+  const reason = "has one that another request created at the same time; send this request again";
+  failForNow("RESOURCE_EXISTS", { kind: "wallet for swap fees", field: "organizationId", reason }, 1);
 }
 
 async function ownAddress(read: Reader, organizationId: string, address: string): Promise<string | undefined> {

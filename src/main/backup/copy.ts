@@ -8,7 +8,7 @@ import { CopyTarget, Overtaken } from "../../storage/backup/copy-target.ts";
 import { BackupProblem } from "../../storage/backup/problem.ts";
 import { asProblem, openSnapshot, type Snapshot } from "../../storage/backup/snapshot.ts";
 import type { Progress } from "../../storage/backup/write-file.ts";
-import { sqliteFileOf } from "../../storage/database.ts";
+import { openDatabase, sqliteFileOf } from "../../storage/database.ts";
 import { FolderInUse, ServerLock } from "../../storage/server-lock.ts";
 import { StartProblem } from "../config.ts";
 import { lockFolder } from "../open.ts";
@@ -44,8 +44,7 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
     if (/^(sqlite:.+|postgres(ql)?:\/\/.+)$/.test(url)) continue;
     throw new StartProblem(`${option} must be sqlite:<file> or postgres://…`);
   }
-  const { lock: sourceLock, isServed } = lockSource(from);
-  if (isServed) warn(`a server is running on the source: ${RUNNING}`);
+  const { lock: sourceLock, problem } = lockSource(from);
   let targetLock: ServerLock | undefined;
   try {
     // If both databases are in one folder, it is locked already; the existing target database determines whether the copy resumes.
@@ -55,8 +54,10 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
       throw problemOf("--from", error);
     });
     try {
-      const hasServers = snapshot.kind === "postgres" ? await warnOfServers(snapshot, warn) : isServed;
-      return await copySnapshot(snapshot, { to, hasServers }, { onProgress, warn });
+      if (problem !== undefined) warn(`${problem}: ${RUNNING}`);
+      const isUsed = problem !== undefined || (sourceLock === undefined && (await warnOfServers(snapshot, warn)));
+      const mayBeUsed = async () => isUsed || (sourceLock === undefined && (await hasServerNow(from)));
+      return await copySnapshot(snapshot, { to, mayBeUsed }, { onProgress, warn });
     } finally {
       await snapshot.close();
     }
@@ -68,7 +69,7 @@ export async function copyDatabase({ from, to, onProgress, warn }: CopyOptions):
 
 async function copySnapshot(
   snapshot: Snapshot,
-  { to, hasServers }: { to: string; hasServers: boolean },
+  { to, mayBeUsed }: { to: string; mayBeUsed: () => Promise<boolean> },
   { onProgress, warn }: Pick<CopyOptions, "onProgress" | "warn">,
 ): Promise<Copied> {
   const target = await CopyTarget.open(to, snapshot).catch((error: unknown) => {
@@ -78,7 +79,7 @@ async function copySnapshot(
     if (target.begun !== undefined) warn(`continuing the copy that was last run at ${target.begun}`);
     const kept = await copyRows(snapshot, target, onProgress);
     // What servers do after the snapshot is not known to the target, just as what was done after a backup is not known to a restored database.
-    await target.finish({ isRestore: hasServers });
+    await target.finish({ isRestore: await mayBeUsed() });
     const rows = Object.values(snapshot.counts).reduce((sum, count) => sum + count, 0);
     // In a new target, the kept rows are those that migrations inserted.
     return { schema: snapshot.schema, rows, kept: target.begun === undefined ? 0 : kept };
@@ -132,15 +133,40 @@ async function warnOfServers({ counts, reader }: Snapshot, warn: (text: string) 
   return true;
 }
 
+/** The same of a PostgreSQL source after its rows were copied, when the snapshot does not show it. If nobody can tell, there may be one. */
+async function hasServerNow(from: string): Promise<boolean> {
+  const database = openDatabase({ url: from, onConnectionError: () => {} });
+  try {
+    const newest = await database.read
+      .selectFrom("servers")
+      .select((select) => select.fn.max("seen_at").as("seenAt"))
+      .executeTakeFirst();
+    return isAlive(Number(newest?.seenAt ?? 0), Date.now());
+  } catch {
+    return true;
+  } finally {
+    await database.close();
+  }
+}
+
+interface LockedSource {
+  lock?: ServerLock;
+  /** Why a server may be running there, if the lock was not to be had. */
+  problem?: string;
+}
+
 /** Prevents servers from starting on a SQLite source while the copy runs, unless one runs there already. */
-function lockSource(from: string): { lock?: ServerLock; isServed: boolean } {
+function lockSource(from: string): LockedSource {
   const file = sqliteFileOf(from);
-  if (file === undefined) return { isServed: false };
+  if (file === undefined) return {};
   try {
     const since = new Date().toISOString();
     const lock = ServerLock.take(dirname(file), { command: "copy", pid: process.pid, host: hostname(), since });
-    return { lock, isServed: false };
+    return { lock };
   } catch (error) {
-    return { isServed: error instanceof FolderInUse };
+    if (error instanceof FolderInUse) return { problem: "a server is running on the source" };
+    return {
+      problem: `the folder of the source cannot be locked (${(error as NodeJS.ErrnoException).code}), so a server may be running there`,
+    };
   }
 }

@@ -4,7 +4,8 @@ import { type EvmChain, evmChains } from "../../../chains/evm/networks.ts";
 import { parseSignedTransaction } from "../../../chains/evm/signed-transaction.ts";
 import { OneOf } from "../../../engine/fields.ts";
 import { type JobContext, job } from "../../../engine/jobs/jobs.ts";
-import { ACCEPTED_BEFORE_RESTORE, findRestoredSince } from "../../../engine/restored.ts";
+import { findRestoredSince } from "../../../engine/restored.ts";
+import { MINUTE_MS } from "../../../kernel/durations.ts";
 import { fail, KeysteadError } from "../../../kernel/errors.ts";
 import { newId } from "../../../kernel/ids.ts";
 import { MAX_BROADCAST_REFUSALS, MAX_STRANGERS_WAITING, SETTLED_BLOCKS } from "../../../kernel/limits.ts";
@@ -37,12 +38,12 @@ import {
 } from "../../sponsoring/store.ts";
 import { followOnce, pauseFor, severalAtATime } from "../following.ts";
 import type { TxError } from "../model.ts";
-import { noteOwner } from "../own-transactions.ts";
 import {
   findOpenSends,
   type Move,
   moveSend,
   noteGiven,
+  noteOwnerOf,
   replaceSigned,
   requireSend,
   type SentTransaction,
@@ -105,6 +106,8 @@ const SIGNED_AT_ONCE = 16;
 const PUT_OFF_AT_ONCE = 16;
 const REFUSED_PAUSE_MS = 1000;
 const FIRST_SETTLING_MS = 5000;
+/** How long nodes are asked which transaction used a nonce, before a transaction from before a restore ends without knowing. */
+const UNKNOWN_VERSION_MS = 10 * MINUTE_MS;
 
 const Payload = Type.Object({ organizationId: Type.String(), caip2: OneOf(evmChains), from: Type.String() });
 type Context = JobContext<
@@ -221,7 +224,7 @@ async function look(context: Context): Promise<boolean> {
 
 /**
  * Puts the rest of an activity whose first transactions are signed before all others. One with an earlier time may be stored only now, and its
- * approval would replace the one that the rest relies on.
+ * approval would replace the one that the rest relies on. Sponsored transactions keep their order, because none of them has an `after`.
  */
 function begunFirst(unsigned: readonly SentTransaction[]): SentTransaction[] {
   const ids = new Set(unsigned.map(({ id }) => id));
@@ -230,8 +233,8 @@ function begunFirst(unsigned: readonly SentTransaction[]): SentTransaction[] {
     const { after } = progress as Progress;
     if (after !== undefined && !ids.has(after)) begun.add(activityId);
   }
-  const isLater = ({ activityId }: SentTransaction): number => (begun.has(activityId) ? 0 : 1);
-  return unsigned.toSorted((one, other) => isLater(one) - isLater(other));
+  const rank = ({ activityId }: SentTransaction): number => (begun.has(activityId) ? 0 : 1);
+  return unsigned.toSorted((one, other) => rank(one) - rank(other));
 }
 
 /** How many transactions an account has, as nodes report it. */
@@ -333,7 +336,8 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   const range = { from: Math.max(0, takenAtBlock - BLOCKS_BEFORE), to: newest };
   const other = await transactionWithNonce(evm, caip2, { address: from, nonce }, range).catch(unlessAway);
   if (other && hashes.includes(other.hash)) return false;
-  if (await isFromBeforeRestore(read, one)) return settleUnknown(follower, one, other, newest);
+  const restoredAt = await restoredAfter(read, one);
+  if (restoredAt !== undefined) return settleUnknown(follower, one, { other, newest, restoredAt });
   // If a node may have ours, require a proof that no reorganization can undo, because that could free the nonce again.
   if (mayBeOut && (!other || newest - other.blockNumber < SETTLED_BLOCKS)) return false;
   // One URL often has several nodes behind it: a transaction that one rejected and does not know may be in that block through another.
@@ -343,48 +347,60 @@ async function settlePassed(follower: Follower, one: SentTransaction, { newest }
   return true;
 }
 
+interface Taken {
+  /** The transaction that used the nonce; undefined if no node tells, be it for the moment or because it lacks the old states. */
+  other: MinedTransaction | undefined;
+  newest: number;
+  restoredAt: number;
+}
+
 /**
  * Handles a transaction from before a restore whose nonce another has used: the version of it with another fee that the restored database does
  * not know, or a different one. It gets no other nonce, because it may have had one already.
- *
- * @param other undefined if no node has the account's states of that time
  */
 async function settleUnknown(
   follower: Follower,
   one: SentTransaction,
-  other: MinedTransaction | undefined,
-  newest: number,
+  { other, newest, restoredAt }: Taken,
 ): Promise<boolean> {
-  const { evm, payload } = follower;
+  const { evm, payload, clock } = follower;
+  const { caip2, from } = payload;
   if (other && isSameCall(one, other)) {
     await adopt(follower, one, other.hash);
     return false;
   }
-  const settled = Math.max(0, newest - SETTLED_BLOCKS);
-  const count = await transactionCount(evm, payload.caip2, payload.from, settled).catch(unlessAway);
-  if (count === undefined || count <= requireSigned(one).nonce) return false;
-  // Like one that nodes rejected, it is looked for further: a node that is behind may have shown no receipt.
-  await endAs(follower, one, { to: "FAILED", error: { message: ACCEPTED_BEFORE_RESTORE } }, { isRefused: true });
+  if (!other && clock() - restoredAt < UNKNOWN_VERSION_MS) return false;
+  const { nonce } = requireSigned(one);
+  const count = await transactionCount(evm, caip2, from, Math.max(0, newest - SETTLED_BLOCKS)).catch(unlessAway);
+  if (count === undefined || count <= nonce) return false;
+  const taker = other ? `transaction ${other.hash}` : "a transaction that no node shows";
+  const message = `${SENT_BEFORE_RESTORE}. Its nonce ${nonce} of ${from} was used by ${taker}`;
+  // It is looked for further: a node that is behind may have shown no receipt.
+  await endAs(follower, one, { to: "FAILED", error: { message } }, { isLookedFor: true });
   return true;
 }
 
-/** Whether two transactions differ only in their fees. */
+/** Whether two transactions have the same recipient, value and data. */
 function isSameCall({ signedTransaction }: SentTransaction, { to, value, data }: MinedTransaction): boolean {
   const { transaction } = parseSignedTransaction(signedTransaction, "signedTransaction");
   return to === transaction.to?.toLowerCase() && value === transaction.value && data === transaction.data.toLowerCase();
 }
 
-/** Whether it may have been signed again, or sent, in what a restore has lost. */
-async function isFromBeforeRestore(read: Reader, { createdAt }: SentTransaction): Promise<boolean> {
-  return createdAt < ((await findRestoredSince(read)) ?? 0);
+/** When the database was restored, in milliseconds, if it has lost whether the transaction was signed or sent since its backup. */
+async function restoredAfter(read: Reader, { createdAt }: SentTransaction): Promise<number | undefined> {
+  const restoredAt = await findRestoredSince(read);
+  return restoredAt !== undefined && createdAt < restoredAt ? restoredAt : undefined;
 }
+
+const SENT_BEFORE_RESTORE =
+  "this transaction was accepted before the service was restored from a backup, and may have been sent before the restore; look for it on the chain, and submit it again only if it is not there";
 
 /** Adds a version of a transaction that was signed with a higher fee, of which a restored database does not know. */
 async function adopt({ payload, database, clock }: Follower, one: SentTransaction, transactionHash: string) {
   const signed = requireSigned(one);
   const progress = progressOf(one, { ...signed, olderHashes: [transactionHash, ...signed.olderHashes] });
   await database.transact(laneOf(payload), async (tx) => {
-    if (await noteGiven(tx, one, progress, clock())) await noteOwner(tx, { ...one, transactionHash });
+    if (await noteGiven(tx, one, progress, clock())) await noteOwnerOf(tx, { ...one, transactionHash });
   });
 }
 
@@ -403,6 +419,14 @@ async function loseNonce(follower: Follower, one: SentTransaction, reason: strin
   });
 }
 
+interface Ending {
+  receipt?: Receipt;
+  /** Whether nodes rejected it. */
+  isRefused?: boolean;
+  /** Whether blocks are searched for it for another while. */
+  isLookedFor?: boolean;
+}
+
 /**
  * Ends a transaction and releases its nonce; one in a block keeps the nonce until the block can no longer be reorganized. For a sponsored
  * transaction, the actual cost replaces the greatest possible cost, unless the receipt does not contain it.
@@ -411,7 +435,7 @@ async function endAs(
   follower: Follower,
   one: SentTransaction,
   move: Move,
-  { receipt, isRefused = false }: { receipt?: Receipt; isRefused?: boolean } = {},
+  { receipt, isRefused = false, isLookedFor = isRefused }: Ending = {},
 ): Promise<void> {
   const { payload, database, clock } = follower;
   const now = clock();
@@ -423,7 +447,7 @@ async function endAs(
     if (one.isSponsored && isRefused) await putOffBehindOthers(tx, { ...payload, organization, now });
     const paid = receipt ? paidFor(one, receipt) : 0n;
     if (one.isSponsored && paid !== undefined) await correctCost(tx, one, paid);
-    if (move.to === "INCLUDED" || isRefused) await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
+    if (move.to === "INCLUDED" || isLookedFor) await enqueueSettling(tx, one, now + FIRST_SETTLING_MS, now);
     if (move.to !== "INCLUDED") await freeNonces(tx, payload, one);
   });
 }
@@ -758,7 +782,7 @@ async function deployStation(follower: Follower, one: SentTransaction, station: 
 }
 
 const problemOfRestore = async (read: Reader, one: SentTransaction): Promise<TxError | undefined> =>
-  (await isFromBeforeRestore(read, one)) ? { message: ACCEPTED_BEFORE_RESTORE } : undefined;
+  (await restoredAfter(read, one)) === undefined ? undefined : { message: SENT_BEFORE_RESTORE };
 
 /** The error of a transaction whose predecessor in the same activity failed. */
 async function problemBefore(read: Reader, one: SentTransaction): Promise<TxError | undefined> {

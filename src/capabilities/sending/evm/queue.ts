@@ -34,7 +34,7 @@ export function enqueueFollowing(tx: Transactor, followed: Followed, now: number
 
 /**
  * Queues the job that looks for a transaction in blocks until nothing can change its outcome any more: one in a block, until the block can no
- * longer be reorganized, and one that nodes rejected, as long as it is looked for.
+ * longer be reorganized, and one that nodes rejected or whose fate a restore has lost, as long as it is looked for.
  */
 export function enqueueSettling(
   tx: Transactor,

@@ -24,7 +24,8 @@ import { organizationOf } from "./sign.ts";
  * the transaction keeps its nonce. Its status stays INCLUDED, and no event reports the reorganization. Its hash and error become those in the
  * block that includes it now.
  *
- * The job also checks a transaction that FAILED because nodes rejected it: a block may include it nevertheless. It then becomes INCLUDED, and
+ * The job also checks a transaction that FAILED because nodes rejected it, or because a restored database does not know what became of it: a
+ * block may include it nevertheless. It then becomes INCLUDED, and
  * its cost counts.
  */
 
