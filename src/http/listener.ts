@@ -162,7 +162,7 @@ class HttpListener implements Listener {
   readonly #echoedOriginBelow: string[] = [];
   /** Operations that any web page may call, by path. Most requests are for these, and they bypass Fastify. */
   readonly #operations = new Map<string, Route>();
-  /** The paths of all operations by their last segment, for clients that have the rest of a path or the method wrong. */
+  /** The paths of the operations that pages may call by their last segment, for clients that have the rest of a path or the method wrong. */
   readonly #pathsByName = new Map<string, string[]>();
   readonly #elsewhere: Elsewhere | undefined;
   readonly #tracer: Tracer | undefined;

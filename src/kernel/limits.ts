@@ -882,6 +882,8 @@ export const INGRESS_TIMEOUT_MS = MINUTE_MS;
 export const MAX_EARN_VAULTS = 100;
 /** Wrappers of an organization over vaults. The service paid for the deployment of each. */
 export const MAX_EARN_WRAPPERS = 100;
+/** Requests of an Earn position that are compared with one of them; far fewer get into blocks while it is followed. */
+export const MAX_BOOKED_BESIDE = 1000;
 /** How long the hourly share prices of vaults are kept. */
 export const EARN_PRICES_KEPT_MS = 31 * DAY_MS;
 /** How long the link of the first start is valid for creating a passkey for the root user. */

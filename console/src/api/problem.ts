@@ -1,12 +1,18 @@
 import { OutcomeUnknown } from "./api.ts";
 import { type ApiError, isApiError, isExhausted, isUnable } from "./api-error.ts";
 
+/** Why a policy came to its outcome, as the server says. */
+export interface Explanation {
+  policyId: string;
+  text: string;
+}
+
 /** What went wrong, in words for whoever looks at the page: what, why, and what helps. */
 export interface Problem {
   message: string;
   remedy?: string;
   /** Of a denial: why each policy came to its outcome. */
-  explanations?: readonly { policyId: string; text: string }[];
+  explanations?: readonly Explanation[];
   /** Whether the credential does not serve any more, so that only signing in again helps. */
   isSignedOut?: boolean;
 }

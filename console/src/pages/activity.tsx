@@ -5,10 +5,11 @@ import { useState } from "react";
 import { intentOf, resultOf, WAITING_STATUSES } from "../api/activities.ts";
 import type { Ballot, Schemas, Selection, ShownActivity } from "../api/api.ts";
 import { useAnswer } from "../api/hooks.ts";
+import type { Explanation } from "../api/problem.ts";
 import { Answered } from "../parts/answered.tsx";
 import { AskedWords } from "../parts/asked-words.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { type Explanation, Explanations } from "../parts/explanations.tsx";
+import { Explanations } from "../parts/explanations.tsx";
 import { Facts } from "../parts/facts.tsx";
 import { useTell } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
@@ -92,11 +93,12 @@ interface Detail {
 /** Why it was denied or failed, in the server's own words. */
 function Failure({ failure: { message = "", details = [] } }: { failure: Schemas["Failure"] }) {
   const explained = (details as Detail[]).find(({ explanations }) => explanations !== undefined);
+  const explanations = explained?.explanations ?? [];
   return (
     <Section title="Why it was not done">
       <Text className="name">{message}</Text>
       {explained?.remedy && !message.includes(explained.remedy) && <Text>{explained.remedy}</Text>}
-      {explained?.explanations && <Explanations of={explained.explanations} />}
+      {explanations.length > 0 && <Explanations of={explanations} />}
     </Section>
   );
 }

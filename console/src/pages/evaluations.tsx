@@ -13,7 +13,7 @@ type Outcome = NonNullable<Schemas["RecordedEvaluation"]["outcome"]>;
 const SENTENCES: Record<Outcome, string> = {
   OUTCOME_ALLOW: "allowed it",
   OUTCOME_DENY_EXPLICIT: "denied it",
-  OUTCOME_DENY_IMPLICIT: "did not allow it",
+  OUTCOME_DENY_IMPLICIT: "neither allowed nor denied it",
   OUTCOME_REQUIRES_CONSENSUS: "would allow it with more approvals",
   OUTCOME_REJECTED: "was rejected by a vote",
   OUTCOME_ERROR: "could not be evaluated",

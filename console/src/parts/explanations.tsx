@@ -1,13 +1,8 @@
 import { List } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useAnswer } from "../api/hooks.ts";
+import type { Explanation } from "../api/problem.ts";
 import { Name } from "./texts.tsx";
-
-/** Why a policy came to its outcome, as the server says. */
-export interface Explanation {
-  policyId: string;
-  text: string;
-}
 
 /** By the IDs of policies; undefined until they are known. */
 type PolicyNames = ReadonlyMap<string, string> | undefined;

@@ -3,7 +3,7 @@ import { rootIdOf } from "../../engine/identity/organizations.ts";
 import { enqueue } from "../../engine/jobs/jobs.ts";
 import type { Organization } from "../../engine/operations.ts";
 import { fail } from "../../kernel/errors.ts";
-import { MAX_CLOCKS_APART_MS, MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
+import { MAX_BOOKED_BESIDE, MAX_CLOCKS_APART_MS, MAX_EARN_WRAPPERS } from "../../kernel/limits.ts";
 import type { Reader, Transactor } from "../../storage/engine.ts";
 import { prepared, preparedWrite } from "../../storage/prepared.ts";
 import type { Schema } from "../../storage/schema.ts";
@@ -289,9 +289,6 @@ export async function endRequest(
   const row = { organizationId, id, ...was, ...end, error, booked: bookingToStore(booked), now };
   return (await updateRequest(tx, row)).length > 0;
 }
-
-/** How many requests are looked at beside another one; more do not get into the blocks within which it is followed. */
-const MAX_BOOKED_BESIDE = 1000;
 
 /** A request that changed the totals of its position. */
 export type BookedRequest = EarnRequest & { booked: Booking };

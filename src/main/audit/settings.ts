@@ -127,4 +127,5 @@ function syslogAddressOf(text: string, refuse: (problem: string) => never): Sysl
 }
 
 /** The names of the configured sinks. */
-export const sinkNamesOf = (settings: AuditSettings): SinkName[] => sinkNames.filter((name) => settings[name]);
+export const sinkNamesOf = (settings: AuditSettings | undefined): SinkName[] =>
+  sinkNames.filter((name) => settings?.[name]);

@@ -166,7 +166,7 @@ function lockSource(from: string): LockedSource {
   } catch (error) {
     if (error instanceof FolderInUse) return { problem: "a server is running on the source" };
     return {
-      problem: `the folder of the source cannot be locked (${(error as NodeJS.ErrnoException).code}), so a server may be running there`,
+      problem: `the folder of the source cannot be locked (${(error as Error).message}), so a server may be running there`,
     };
   }
 }

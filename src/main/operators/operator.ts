@@ -49,5 +49,5 @@ export function requireLabel(option: string, text: string | undefined): void {
 /** Announces an operator's change to webhooks and the audit stream, in the transaction that stores it. */
 export async function tellOf(tx: Transactor, audit: AuditSettings | undefined, change: ActivityChange): Promise<void> {
   await announceActivity(tx, change);
-  await recordChange(tx, audit ? sinkNamesOf(audit) : [], change);
+  await recordChange(tx, sinkNamesOf(audit), change);
 }

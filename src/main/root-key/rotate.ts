@@ -125,7 +125,7 @@ async function switchTo(
     await storeInstallationRow(tx, NEXT_ROOT_KEY_ID, undefined);
     const rotation = { rootKeyId: target, previousRootKeyId: old, operator: thisOperator() };
     const now = clock();
-    await recordOfInstallation(tx, config.audit ? sinkNamesOf(config.audit) : [], lineOfRotation(rotation, now), now);
+    await recordOfInstallation(tx, sinkNamesOf(config.audit), lineOfRotation(rotation, now), now);
   });
 }
 

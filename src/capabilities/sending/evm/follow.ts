@@ -108,6 +108,9 @@ const REFUSED_PAUSE_MS = 1000;
 const FIRST_SETTLING_MS = 5000;
 /** How long nodes are asked which transaction used a nonce, before a transaction from before a restore ends without knowing. */
 const UNKNOWN_VERSION_MS = 10 * MINUTE_MS;
+/** The error of a transaction of which a restored database does not know whether it was sent. */
+const SENT_BEFORE_RESTORE =
+  "this transaction was accepted before the service was restored from a backup, and may have been sent before the restore; look for it on the chain, and submit it again only if it is not there";
 
 const Payload = Type.Object({ organizationId: Type.String(), caip2: OneOf(evmChains), from: Type.String() });
 type Context = JobContext<
@@ -391,9 +394,6 @@ async function restoredAfter(read: Reader, { createdAt }: SentTransaction): Prom
   const restoredAt = await findRestoredSince(read);
   return restoredAt !== undefined && createdAt < restoredAt ? restoredAt : undefined;
 }
-
-const SENT_BEFORE_RESTORE =
-  "this transaction was accepted before the service was restored from a backup, and may have been sent before the restore; look for it on the chain, and submit it again only if it is not there";
 
 /** Adds a version of a transaction that was signed with a higher fee, of which a restored database does not know. */
 async function adopt({ payload, database, clock }: Follower, one: SentTransaction, transactionHash: string) {
